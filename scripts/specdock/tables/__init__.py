@@ -1,0 +1,1 @@
+"""Tables: raw sessions become typed Parquet, one file a kind of row."""
