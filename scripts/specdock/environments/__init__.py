@@ -1,0 +1,1 @@
+"""Environments: one per engine version, built from hashed locks."""

@@ -1,0 +1,1 @@
+"""Pins: models and data sets by hash, fetched and re-hashed."""

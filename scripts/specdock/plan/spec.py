@@ -1,0 +1,90 @@
+"""What one session needs, complete: the resolved spec that the measuring job reads."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from specdock.plan.models import (
+    Checkpoint,
+    DataSet,
+    Engine,
+    Evidence,
+    Model,
+    Sampling,
+    Serve,
+    Speculation,
+)
+from specdock.plan.values import Fraction
+
+
+class ScenarioSpec(Model):
+    """One workload at one concurrency, with its sampling fields and data set spelled out."""
+
+    id: str
+    workload: str
+    data_set: DataSet
+    data_set_pin: str
+    streams: int
+    requests: int
+    warmups: int
+    max_tokens: int
+    sampling_name: str
+    sampling: Sampling
+    thinking: bool | None = None
+    effort: str | None = None
+    prompt_tokens: int | None = None
+    grade: str | None = None
+    floor: Fraction | None = None
+    fixed_length: bool = False
+    request_timeout: int = 600
+
+
+class CellSpec(Model):
+    """A scenario to measure, and the fingerprint under which its result is kept."""
+
+    fingerprint: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    scenario: ScenarioSpec
+
+
+class Pinned(Model):
+    """A checkpoint by name, its config entry and the fingerprint of its bytes."""
+
+    name: str
+    pin: str
+    checkpoint: Checkpoint
+
+
+class ArmSpec(Model):
+    """One arm with every name replaced by what it stands for."""
+
+    name: str
+    engine_name: str
+    engine: Engine
+    environment: str = Field(description="fingerprint of the engine environment")
+    target: Pinned
+    drafter: Pinned | None = None
+    speculation: Speculation
+    serve: Serve
+    variables: dict[str, str] = {}
+    evidence: Evidence = Evidence()
+    note: str | None = None
+    ready_timeout: int
+
+    @property
+    def synthetic(self) -> bool:
+        """Dummy weights or an imposed acceptance: only speed is real."""
+        weights = [self.target, *([self.drafter] if self.drafter else [])]
+        imposed = self.speculation.imposed_acceptance_length is not None
+        return imposed or any(pinned.checkpoint.synthetic for pinned in weights)
+
+
+class SessionSpec(Model):
+    """One arm and seed: an engine start with the cells that it carries."""
+
+    study: str
+    arm: ArmSpec
+    seed: int
+    order: int = Field(description="place in the campaign's seeded order, from 0")
+    measuring_code: str
+    archived: bool = False
+    cells: list[CellSpec]
