@@ -1,0 +1,6 @@
+"""Engines: what differs between servers, behind one small contract."""
+
+from specdock.engines.contract import Adapter
+from specdock.engines.vllm import VLLM
+
+ADAPTERS: dict[str, Adapter] = {"vllm": VLLM()}

@@ -1,0 +1,69 @@
+"""Where the files of a plan are: the paths that rules take as inputs and outputs."""
+
+from snakemake.io import Wildcards
+
+from specdock.plan.fingerprint import canonical
+from specdock.plan.models import Checkpoint
+from specdock.plan.resolve import Plan, Session
+
+
+class Files:
+    """Paths from the repository root, and the plan behind them.
+
+    Everything is computed when Snakemake parses: an input function that raises would silently
+    prune its job.
+    """
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.study = f"results/{plan.name}"
+        self.manifests = [f"{self._raw(s)}/manifest.json" for s in plan.sessions]
+        self.requests = [f"{self._raw(s)}/requests.parquet" for s in plan.sessions]
+        self.grades = [
+            f"{self.study}/grades/{s.spec.arm.name}/seed-{s.spec.seed}/{s.fingerprint}.parquet"
+            for s in plan.sessions
+        ]
+        self.article = [
+            f"{self.study}/article/{name}"
+            for name in ("article.html", "article.md", "audit.html", "numbers.json")
+        ]
+
+    def _raw(self, session: Session) -> str:
+        return f"{self.study}/raw/{session.spec.arm.name}/seed-{session.spec.seed}/{session.fingerprint}"
+
+    def session(self, wildcards: Wildcards) -> Session:
+        """The session of a job."""
+        return self.plan.by_key[wildcards.arm, int(wildcards.seed), wildcards.fp]
+
+    def spec(self, wildcards: Wildcards) -> str:
+        """The resolved spec of a session as canonical JSON: a parameter that triggers exactly."""
+        return canonical(self.session(wildcards).spec.model_dump(mode="json"))
+
+    def priority(self, wildcards: Wildcards) -> int:
+        """Earlier places of the campaign's seeded order run first."""
+        return len(self.plan.sessions) - self.session(wildcards).spec.order
+
+    def receipts(self, wildcards: Wildcards) -> list[str]:
+        """Receipts of the bytes that a session serves and asks with."""
+        spec = self.session(wildcards).spec
+        pinned = [p for p in (spec.arm.target, spec.arm.drafter) if p]
+        pins = [f"{p.name}.{p.pin}" for p in pinned]
+        pins += [f"{c.scenario.workload}.{c.scenario.data_set_pin}" for c in spec.cells]
+        return [f"results/pins/{pin}.receipt.json" for pin in dict.fromkeys(pins)]
+
+    def marker(self, wildcards: Wildcards) -> str:
+        """Marker of the engine environment of a session."""
+        arm = self.session(wildcards).spec.arm
+        return f"results/environments/{arm.engine_name}.{arm.environment}.json"
+
+    def pin(self, wildcards: Wildcards) -> str:
+        """The config entry behind a pin, as canonical JSON."""
+        return canonical(self.plan.pins[wildcards.pin].model_dump(mode="json"))
+
+    def pin_kind(self, wildcards: Wildcards) -> str:
+        """`model` or `dataset`, as the hub calls them."""
+        return "model" if isinstance(self.plan.pins[wildcards.pin], Checkpoint) else "dataset"
+
+    def environment(self, wildcards: Wildcards) -> str:
+        """The environment block of an engine entry, as canonical JSON."""
+        return canonical(self.plan.environments[wildcards.engine].environment.model_dump(mode="json"))

@@ -1,0 +1,123 @@
+"""One measuring job from spec to declared outputs: restore, bring up, measure, pack."""
+
+import json
+import tempfile
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from specdock.engines import ADAPTERS
+from specdock.engines.contract import Placed
+from specdock.environments.build import build
+from specdock.errors import SpecdockError
+from specdock.pins.fetch import ensure_fetched
+from specdock.plan.fingerprint import sha256_of
+from specdock.plan.resolve import measuring_code
+from specdock.plan.spec import CellSpec, Pinned, SessionSpec
+from specdock.runs.host import host_facts
+from specdock.runs.ledger import PACKED, Ledger
+from specdock.runs.power import gpu_state, sampler
+from specdock.runs.progress import Progress
+from specdock.runs.repository import repository_state
+from specdock.runs.session import Bench, measure_missing, missing_cells
+from specdock.workloads.prompts import Prompt, read_prompts, select
+
+
+def measure(spec: SessionSpec, root: Path, out: Path, log: Path) -> None:
+    """Measures what the ledger lacks and writes requests, metrics, power, log and the manifest.
+
+    The manifest comes last and names the sha256 of the others. Raises `SpecdockError` with one
+    message if anything kept a cell from being measured.
+    """
+    ledger = Ledger(root / f"results/{spec.study}/ledger/{spec.arm.name}/seed-{spec.seed}")
+    ledger.restore(out.parent, {cell.fingerprint for cell in spec.cells})
+    missing = missing_cells(spec, ledger)
+    with Progress(spec.arm.name, spec.seed, len(spec.cells), len(missing), log) as progress:
+        if missing:
+            _refuse_archived(spec, root)
+            with _alone(spec.arm.engine.device):
+                measure_missing(spec, missing, ledger, _bench(spec, root, progress))
+    packed = ledger.pack([cell.fingerprint for cell in spec.cells], out)
+    manifest = {
+        "study": spec.study,
+        "arm": spec.arm.name,
+        "seed": spec.seed,
+        "spec": spec.model_dump(mode="json"),
+        "files": {name: sha256_of(out / name) for name in PACKED},
+        **packed,
+    }
+    (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def _refuse_archived(spec: SessionSpec, root: Path) -> None:
+    now = measuring_code(root, spec.arm.engine.adapter)
+    if spec.archived and now != spec.measuring_code:
+        raise SpecdockError(
+            f"config/studies/{spec.study}.yaml: measuring_code\n"
+            f"  found    {spec.measuring_code}, the code that measured this archived study\n"
+            f"  allowed  {now}, the code of this checkout, for anything new\n"
+            "  remove the key to measure the study anew, or check out the commit that measured it"
+        )
+
+
+@contextmanager
+def _alone(device: str):
+    """One engine at a time on this machine's card (or processor), whoever starts it."""
+    lock = FileLock(Path(tempfile.gettempdir()) / f"specdock-{device}.lock")
+    try:
+        with lock.acquire(timeout=6 * 3600):
+            yield
+    except Timeout:
+        raise SpecdockError(
+            f"another measuring job has held {lock.lock_file} for six hours; end it and call again"
+        ) from None
+
+
+def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
+    progress.say(f"building the environment of {spec.arm.engine_name} if it is missing")
+    environment = build(spec.arm.engine_name, spec.arm.engine.environment, root)
+    progress.say("checking every byte of the checkpoints and data sets")
+
+    def fetched(pinned: Pinned | None) -> Path | None:
+        if pinned is None:
+            return None
+        return ensure_fetched(pinned.name, pinned.checkpoint, root).relative_to(root)
+
+    placed = Placed(
+        python=environment.python.relative_to(root)
+        if environment.python.is_relative_to(root)
+        else environment.python,
+        target=fetched(spec.arm.target),
+        drafter=fetched(spec.arm.drafter),
+        cache=Path(f"resources/kernels/{spec.arm.engine_name}.{spec.arm.environment}"),
+    )
+
+    @cache
+    def prompts_of(workload: str) -> list[Prompt]:
+        scenario = next(c.scenario for c in spec.cells if c.scenario.workload == workload)
+        folder = ensure_fetched(workload, scenario.data_set, root)
+        return read_prompts(scenario.data_set, folder)
+
+    def prompts(cell: CellSpec) -> list[Prompt]:
+        scenario = cell.scenario
+        return select(
+            prompts_of(scenario.workload), spec.seed, scenario.requests + scenario.warmups
+        )
+
+    return Bench(
+        root=root,
+        adapter=ADAPTERS[spec.arm.engine.adapter],
+        placed=placed,
+        prompts=prompts,
+        facts={
+            **repository_state(root),
+            "packages": environment.packages,
+            "lock_sha256": environment.lock_sha256,
+            "gpu": gpu_state(),
+            "host": host_facts(),
+        },
+        power=sampler,
+        progress=progress,
+    )
