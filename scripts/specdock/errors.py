@@ -1,4 +1,4 @@
-"""The one error that a user is meant to read: its text is the whole message, shown without a traceback."""
+"""The error that a user is meant to read: its text is the whole message, without a traceback."""
 
 
 class SpecdockError(Exception):

@@ -166,5 +166,7 @@ def _lock(root: Path, name: str, engine: Engine) -> list[Problem]:
     if lock is None or (root / lock).is_file():
         return []
     return [
-        Problem("config/engines.yaml", f"{name}.environment.lock", lock, "a file of this repository")
+        Problem(
+            "config/engines.yaml", f"{name}.environment.lock", lock, "a file of this repository"
+        )
     ]

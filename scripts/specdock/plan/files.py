@@ -29,7 +29,8 @@ class Files:
         ]
 
     def _raw(self, session: Session) -> str:
-        return f"{self.study}/raw/{session.spec.arm.name}/seed-{session.spec.seed}/{session.fingerprint}"
+        arm, seed, fp = session.key
+        return f"{self.study}/raw/{arm}/seed-{seed}/{fp}"
 
     def session(self, wildcards: Wildcards) -> Session:
         """The session of a job."""
@@ -66,4 +67,6 @@ class Files:
 
     def environment(self, wildcards: Wildcards) -> str:
         """The environment block of an engine entry, as canonical JSON."""
-        return canonical(self.plan.environments[wildcards.engine].environment.model_dump(mode="json"))
+        return canonical(
+            self.plan.environments[wildcards.engine].environment.model_dump(mode="json")
+        )

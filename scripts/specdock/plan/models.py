@@ -5,7 +5,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from specdock.plan.values import Commit, Fraction, Name, Schedule, Sha256
 
@@ -48,7 +48,32 @@ class FolderSource(Model):
     folder: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
 
 
-Source = HubSource | PackageSource | PathSource | FolderSource
+_SOURCES = {
+    "repository": "HubSource",
+    "package": "PackageSource",
+    "path": "PathSource",
+    "folder": "FolderSource",
+}
+
+
+def _kind_of_source(value: object) -> str | None:
+    """The source model by the key that only it has, so that errors speak of one model."""
+    if not isinstance(value, dict):
+        return type(value).__name__
+    return next((kind for key, kind in _SOURCES.items() if key in value), None)
+
+
+Source = Annotated[
+    Annotated[HubSource, Tag("HubSource")]
+    | Annotated[PackageSource, Tag("PackageSource")]
+    | Annotated[PathSource, Tag("PathSource")]
+    | Annotated[FolderSource, Tag("FolderSource")],
+    Discriminator(
+        _kind_of_source,
+        custom_error_type="source_kind",
+        custom_error_message="one of the keys repository, package, path, folder",
+    ),
+]
 
 
 class Checkpoint(Model):
@@ -133,7 +158,9 @@ class Engine(Model):
     speculation: dict[str, MethodSupport]
     per_request_steps: bool = Field(False, description="reports accepted tokens per step")
     variables: dict[str, str] = Field({}, description="environment variables of every start")
-    flags: dict[str, str | int | float | bool | None] = Field({}, description="flags of every start")
+    flags: dict[str, str | int | float | bool | None] = Field(
+        {}, description="flags of every start"
+    )
     counters: dict[str, str] = Field({}, description="our counter name to the engine's metric")
     patterns: dict[str, str] = Field({}, description="log facts: name to regular expression")
 
@@ -246,9 +273,7 @@ class Gate(Model):
         return self
 
 
-Role = Literal[
-    "reference", "incumbent", "matched", "control", "candidate", "served", "sweep"
-]
+Role = Literal["reference", "incumbent", "matched", "control", "candidate", "served", "sweep"]
 
 
 class Study(Model):
@@ -262,7 +287,9 @@ class Study(Model):
     roles: dict[Role, str | list[str]] = {}
     scenarios: list[Scenario] = Field(min_length=1)
     sampling: dict[Name, Sampling] = {}
-    band: dict[str, Fraction] = Field({}, description="metric to the ratio inside which arms are equivalent")
+    band: dict[str, Fraction] = Field(
+        {}, description="metric to the ratio inside which arms are equivalent"
+    )
     gates: list[Gate] = []
     chain: list[str] = Field([], description="arms that differ by one factor each")
     evidence: Evidence = Evidence()

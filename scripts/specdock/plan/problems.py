@@ -20,7 +20,10 @@ class Problem:
     hint: str = ""
 
     def __str__(self) -> str:
-        lines = [f"{self.file}: {self.path}" if self.path else self.file, f"  found    {self.found}"]
+        lines = [
+            f"{self.file}: {self.path}" if self.path else self.file,
+            f"  found    {self.found}",
+        ]
         if self.allowed:
             lines.append(f"  allowed  {self.allowed}")
         if self.hint:
@@ -65,8 +68,15 @@ def _one(item: dict, file: str, model: type[BaseModel]) -> Problem:
         return unknown_name(file, path, str(location[-1]), keys)
     if item["type"] == "missing":
         return Problem(file, path, "nothing", "this key must be given")
+    if path.endswith("revision") and item["type"] == "string_pattern_mismatch":
+        allowed = (
+            "a commit of 40 hex digits; branches, tags and short commits move or are ambiguous"
+        )
+        return Problem(file, path, str(item["input"]), allowed)
     found = item["input"]
-    shown = repr(found) if not isinstance(found, (dict, list)) else f"{type(found).__name__} {found}"
+    shown = (
+        repr(found) if not isinstance(found, (dict, list)) else f"{type(found).__name__} {found}"
+    )
     message = item["msg"].removeprefix("Value error, ")
     return Problem(file, path, shown[:200], message[0].lower() + message[1:])
 
@@ -93,7 +103,12 @@ def _fields_at(model: type[BaseModel], location: list[str | int]) -> list[str]:
             for child in _children(option, part)
         ]
     return sorted(
-        {key for node in nodes for o in _options(node, definitions) for key in o.get("properties", {})}
+        {
+            key
+            for node in nodes
+            for o in _options(node, definitions)
+            for key in o.get("properties", {})
+        }
     )
 
 

@@ -98,9 +98,7 @@ def _order(study: Study) -> list[tuple[str, int]]:
     return order
 
 
-def _scenarios(
-    source: Scenario, study: Study, data_sets: dict[str, DataSet]
-) -> list[ScenarioSpec]:
+def _scenarios(source: Scenario, study: Study, data_sets: dict[str, DataSet]) -> list[ScenarioSpec]:
     levels = source.streams if isinstance(source.streams, list) else [source.streams]
     data_set = data_sets[source.workload]
     suffix = "" if source.sampling == "greedy" else f"-{source.sampling}"

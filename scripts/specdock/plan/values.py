@@ -1,4 +1,4 @@
-"""The small value types of config: percentages, thresholds, commits, hashes and stream schedules."""
+"""The small value types of config: percentages, names, commits, hashes and schedules."""
 
 import re
 from typing import Annotated

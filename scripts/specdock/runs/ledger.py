@@ -1,4 +1,4 @@
-"""The ledger of finished cells: each is written whole or not at all, and found again by fingerprint.
+"""The ledger of finished cells: each is written whole or not at all, and found by fingerprint.
 
 It lies outside Snakemake's declared outputs, which a failed job loses. Packed sessions of the same
 arm and seed are read too, so that a clone with committed results measures only what is new.
@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from specdock.runs.power import POWER_SCHEMA
 from specdock.runs.requests import REQUEST_SCHEMA
 

@@ -1,4 +1,4 @@
-"""An engine process: started so that it cannot outlive us, watched until ready, stopped for good."""
+"""An engine process: it cannot outlive us, is watched until ready, and is stopped for good."""
 
 import ctypes
 import os
@@ -39,10 +39,10 @@ def free_port() -> int:
 class Server:
     """One engine start; use as a context manager.
 
-    It runs in `root`, the repository, so that its command line needs no absolute path. Every line of
-    its output is written to `log` behind a UTC time stamp, since engines' own stamps lack the year
-    and fractions of a second; the paths of the repository and of the home folder become `.` and `~`,
-    so that a committed log names nobody's folders.
+    It runs in `root`, the repository, so that its command line needs no absolute path. Every line
+    of its output is written to `log` behind a UTC time stamp, since engines' own stamps lack the
+    year and fractions of a second; the paths of the repository and of the home folder become `.`
+    and `~`, so that a committed log names nobody's folders.
     """
 
     def __init__(
@@ -74,7 +74,9 @@ class Server:
         except OSError as error:
             self._file.close()
             raise EngineFailed(f"{self.argv[0]} does not start: {error.strerror}") from None
-        self._reader = threading.Thread(target=self._copy, args=(self._process.stdout,), daemon=True)
+        self._reader = threading.Thread(
+            target=self._copy, args=(self._process.stdout,), daemon=True
+        )
         self._reader.start()
         return self
 

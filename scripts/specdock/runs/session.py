@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from prometheus_client.parser import text_string_to_metric_families
-
 from specdock.engines.contract import Adapter, Placed
 from specdock.errors import SpecdockError
 from specdock.plan.spec import CellSpec, SessionSpec
@@ -23,7 +22,7 @@ from specdock.runs.ledger import FinishedCell, Ledger
 from specdock.runs.power import PowerSampler
 from specdock.runs.progress import Progress
 from specdock.runs.requests import as_table
-from specdock.runs.server import EngineFailed, Server, free_port
+from specdock.runs.server import Server, free_port
 from specdock.workloads.prompts import Prompt
 
 SETTLE_SECONDS = 0.3
@@ -32,7 +31,7 @@ SETTLE_TRIES = 20
 
 @dataclass(frozen=True)
 class Bench:
-    """What a session needs beside its spec: the adapter, the placed parts, facts and instruments."""
+    """What a session needs beside its spec: adapter, placed parts, facts and instruments."""
 
     root: Path
     adapter: Adapter
@@ -94,8 +93,8 @@ def measure_missing(spec: SessionSpec, cells: list[CellSpec], ledger: Ledger, be
     if failures:
         done = len(cells) - sum(not ledger.has(cell.fingerprint) for cell in cells)
         raise SessionFailed(
-            f"{spec.arm.name}, seed {spec.seed}: {done} of {len(cells)} cells were measured and are "
-            "kept; the same call again measures the rest.\n" + "\n".join(failures)
+            f"{spec.arm.name}, seed {spec.seed}: {done} of {len(cells)} cells were measured "
+            "and are kept; the same call again measures the rest.\n" + "\n".join(failures)
         )
 
 
@@ -181,5 +180,3 @@ def _decoded(text: str | None) -> object:
         return json.loads(text) if text is not None else None
     except json.JSONDecodeError:
         return text
-
-

@@ -1,4 +1,4 @@
-"""Facts in an engine's log, each with its line number, found by the patterns of its config entry."""
+"""Facts in an engine's log, each with its line, found by the patterns of its config entry."""
 
 import re
 from collections.abc import Iterable

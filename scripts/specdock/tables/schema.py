@@ -41,7 +41,9 @@ CELLS = pa.schema(
         field("wall", pa.float64(), "first request sent to last stream closed", "s"),
         field("prompt_tokens", pa.int64(), "by the server's usage", "tokens"),
         field("completion_tokens", pa.int64(), "by the server's usage", "tokens"),
-        field("output_rate", pa.float64(), "completion tokens over the window's wall time", "tok/s"),
+        field(
+            "output_rate", pa.float64(), "completion tokens over the window's wall time", "tok/s"
+        ),
         field("ttft_median", pa.float64(), "request sent to first content, median", "ms"),
         field("ttft_mean", pa.float64(), "request sent to first content, mean", "ms"),
         field("tpot_median", pa.float64(), "(last - first) / (tokens - 1), median", "ms"),
@@ -68,7 +70,9 @@ CELLS = pa.schema(
         field("correct", pa.int32(), "answers graded correct"),
         field("accuracy", pa.float64(), "correct / graded"),
         field("degenerate", pa.int32(), "answers that are repetition loops"),
-        field("prefix_hit_tokens", pa.int64(), "prompt tokens served from the prefix cache", "tokens"),
+        field(
+            "prefix_hit_tokens", pa.int64(), "prompt tokens served from the prefix cache", "tokens"
+        ),
         field("preemptions", pa.int64(), "requests preempted in the window"),
         field("power", pa.float64(), "mean board power in the window", "W"),
         field("energy_counter", pa.float64(), "board energy by the card's counter", "J"),
@@ -147,9 +151,15 @@ METRICS: dict[str, Metric] = {
     "prefill_rate": Metric("prefill rate", "tok/s", True, "prefill.ttft", 0),
     "al_committed": Metric("acceptance length", "tokens", None, "al.committed", 2),
     "al_counter": Metric("acceptance length, engine's counters", "tokens", None, "al.counter", 2),
-    "al_req_macro": Metric("acceptance length, mean of requests", "tokens", None, "al.req_macro", 2),
+    "al_req_macro": Metric(
+        "acceptance length, mean of requests", "tokens", None, "al.req_macro", 2
+    ),
     "al_tok_per_verify_macro": Metric(
-        "tokens per verification step, mean of requests", "tokens", None, "al.tok_per_verify_macro", 2
+        "tokens per verification step, mean of requests",
+        "tokens",
+        None,
+        "al.tok_per_verify_macro",
+        2,
     ),
     "al_tok_per_verify_micro": Metric(
         "tokens per verification step, pooled", "tokens", None, "al.tok_per_verify_micro", 2

@@ -1,0 +1,111 @@
+"""The plan as a person reads it: arms × scenarios × seeds, what is measured, what is to run."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from rich.console import Console
+from rich.table import Table
+
+from specdock.plan.resolve import Plan, Session
+
+# Where no session was measured yet, the estimate starts from these.
+ASSUMED_READY_SECONDS = 60.0
+ASSUMED_TOKEN_SECONDS = 1 / 20
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier sessions of a study say about time, in seconds."""
+
+    ready: dict[str, float]
+    cell: dict[tuple[str, str], float]
+
+
+def measured_cells(root: Path, plan: Plan) -> set[str]:
+    """Fingerprints of cells that a packed session or the ledger holds."""
+    study = root / "results" / plan.name
+    cells = {path.name for path in study.glob("ledger/*/*/cells/*") if path.suffix != ".part"}
+    for manifest in study.glob("raw/*/*/*/manifest.json"):
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        cells |= {cell["cell"] for cell in content["cells"]}
+    return cells
+
+
+def known_times(root: Path, plan: Plan) -> Known:
+    """Start times by engine and cell times by (engine, scenario), from every packed session."""
+    ready: dict[str, list[float]] = {}
+    cells: dict[tuple[str, str], list[float]] = {}
+    for manifest in (root / "results" / plan.name).glob("raw/*/*/*/manifest.json"):
+        content = json.loads(manifest.read_text(encoding="utf-8"))
+        engine = content["spec"]["arm"]["engine_name"]
+        ready.setdefault(engine, []).extend(s["ready_after"] for s in content["sessions"])
+        for cell in content["cells"]:
+            cells.setdefault((engine, cell["scenario"]), []).append(cell["wall"])
+    return Known(
+        {engine: mean(values) for engine, values in ready.items()},
+        {key: mean(values) for key, values in cells.items()},
+    )
+
+
+def estimate_seconds(session: Session, measured: set[str], known: Known) -> float:
+    """Time that a session still needs; zero if nothing of it is missing."""
+    missing = [cell for cell in session.spec.cells if cell.fingerprint not in measured]
+    if not missing:
+        return 0.0
+    engine = session.spec.arm.engine_name
+    total = known.ready.get(engine, ASSUMED_READY_SECONDS)
+    for cell in missing:
+        scenario = cell.scenario
+        assumed = (
+            scenario.requests * scenario.max_tokens * ASSUMED_TOKEN_SECONDS / scenario.streams**0.5
+        )
+        warm = 1 + scenario.warmups / scenario.requests
+        total += known.cell.get((engine, scenario.id), assumed) * warm
+    return total
+
+
+def print_matrix(plan: Plan, root: Path, console: Console) -> None:
+    """Prints the matrix, a row an arm, and the time that remains."""
+    measured = measured_cells(root, plan)
+    known = known_times(root, plan)
+    table = Table(title=f"{plan.name}: {plan.study.title}", title_justify="left")
+    for name in ("arm", "engine", "speculation"):
+        table.add_column(name)
+    for scenario in plan.scenarios:
+        table.add_column(scenario, justify="right")
+    table.add_column("time left", justify="right")
+    seconds = {s.key: estimate_seconds(s, measured, known) for s in plan.sessions}
+    for arm, spec in plan.arms.items():
+        own = [s for s in plan.sessions if s.spec.arm.name == arm]
+        cells = [cell for session in own for cell in session.spec.cells]
+        row = [
+            _share([c.fingerprint for c in cells if c.scenario.id == scenario], measured)
+            for scenario in plan.scenarios
+        ]
+        left = sum(seconds[s.key] for s in own)
+        drafts = spec.speculation.draft_tokens
+        method = spec.speculation.method + (f" {drafts}" if drafts else "")
+        table.add_row(arm, spec.engine_name, method, *row, _duration(left))
+    console.print(table)
+    cells = [cell.fingerprint for session in plan.sessions for cell in session.spec.cells]
+    done = sum(cell in measured for cell in cells)
+    starts = sum(value > 0 for value in seconds.values())
+    console.print(
+        f"{len(plan.arms)} arms × {len(plan.scenarios)} scenarios × {len(plan.study.seeds)} seeds: "
+        f"{len(cells)} cells, {done} measured, {len(cells) - done} to run "
+        f"in {starts} engine starts, about {_duration(sum(seconds.values()))}"
+        + ("" if known.ready else " (a guess: nothing of this study was measured yet)")
+    )
+
+
+def _share(cells: list[str], measured: set[str]) -> str:
+    """Measured of wanted, over the seeds; a dash where the arm does not run the scenario."""
+    return f"{sum(cell in measured for cell in cells)}/{len(cells)}" if cells else "-"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
