@@ -21,8 +21,9 @@ configfile: "config/config.yaml"
 # Config is checked whole before there is a graph
 # -----------------------------------------------
 
+root = Path(workflow.basedir)
 try:
-    files = Files(resolve(Path(workflow.basedir), config["study"]))
+    files = Files(resolve(root, config["study"]), root)
 except SpecdockError as problem:
     raise WorkflowError(f"\n{problem}") from None
 

@@ -23,3 +23,16 @@ rule resolve:
         spec=files.spec,
     shell:
         "printf '%s\\n' {params.spec:q} > {output.spec} 2> {log}"
+
+
+rule study:
+    output:
+        "results/{study}/plan.json",
+    log:
+        "logs/study/{study}.log",
+    message:
+        "Writing the resolved plan of {wildcards.study}"
+    params:
+        fingerprint=files.study_fingerprint,
+    shell:
+        "{sys.executable} scripts/resolve.py --study {wildcards.study} --out {output} 2> {log}"

@@ -7,7 +7,11 @@ from specdock.plan.models import Serve
 from specdock.plan.spec import ArmSpec, ScenarioSpec
 from specdock.plan.values import schedule_ranges
 
-_GRAPH_MODES = {"full": "FULL", "piecewise": "PIECEWISE", "full-and-piecewise": "FULL_AND_PIECEWISE"}
+_GRAPH_MODES = {
+    "full": "FULL",
+    "piecewise": "PIECEWISE",
+    "full-and-piecewise": "FULL_AND_PIECEWISE",
+}
 
 
 class VLLM:
@@ -82,7 +86,9 @@ def _serve_flags(serve: Serve, device: str) -> dict[str, object]:
         flags["--enforce-eager"] = True
     elif serve.graphs is not None:
         flags["--compilation-config"] = json.dumps({"cudagraph_mode": _GRAPH_MODES[serve.graphs]})
-    flags["--enable-prefix-caching" if serve.prefix_caching else "--no-enable-prefix-caching"] = True
+    flags["--enable-prefix-caching" if serve.prefix_caching else "--no-enable-prefix-caching"] = (
+        True
+    )
     return {flag: value for flag, value in flags.items() if value is not None}
 
 

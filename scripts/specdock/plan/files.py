@@ -1,10 +1,13 @@
 """Where the files of a plan are: the paths that rules take as inputs and outputs."""
 
+from pathlib import Path
+
 from snakemake.io import Wildcards
 
-from specdock.plan.fingerprint import canonical
+from specdock.plan.fingerprint import canonical, fingerprint
+from specdock.plan.imports import modules_of
 from specdock.plan.models import Checkpoint
-from specdock.plan.resolve import Plan, Session
+from specdock.plan.resolve import Plan, Session, resolved_study
 
 
 class Files:
@@ -14,8 +17,10 @@ class Files:
     prune its job.
     """
 
-    def __init__(self, plan: Plan):
+    def __init__(self, plan: Plan, root: Path):
         self.plan = plan
+        self._root = root
+        self.study_fingerprint = fingerprint(resolved_study(plan))
         self.study = f"results/{plan.name}"
         self.manifests = [f"{self._raw(s)}/manifest.json" for s in plan.sessions]
         self.requests = [f"{self._raw(s)}/requests.parquet" for s in plan.sessions]
@@ -32,13 +37,19 @@ class Files:
         arm, seed, fp = session.key
         return f"{self.study}/raw/{arm}/seed-{seed}/{fp}"
 
+    def code(self, verb: str) -> list[str]:
+        """scripts/<verb>.py and the modules it stands on."""
+        return modules_of(self._root / f"scripts/{verb}.py", self._root)
+
     def session(self, wildcards: Wildcards) -> Session:
         """The session of a job."""
         return self.plan.by_key[wildcards.arm, int(wildcards.seed), wildcards.fp]
 
     def spec(self, wildcards: Wildcards) -> str:
         """The resolved spec of a session as canonical JSON: a parameter that triggers exactly."""
-        return canonical(self.session(wildcards).spec.model_dump(mode="json"))
+        return canonical(
+            self.session(wildcards).spec.model_dump(mode="json", exclude_defaults=True)
+        )
 
     def priority(self, wildcards: Wildcards) -> int:
         """Earlier places of the campaign's seeded order run first."""

@@ -88,6 +88,17 @@ def resolve(root: Path, name: str) -> Plan:
     return Plan(name, study, arms, specs, [s for s in sessions if s.spec.cells])
 
 
+def resolved_study(plan: Plan) -> dict:
+    """The study with every name resolved, JSON-able: what claims, article and audit read."""
+    return {
+        "study": plan.name,
+        **plan.study.model_dump(mode="json", exclude={"arms", "scenarios"}),
+        "arms": {name: arm.model_dump(mode="json") for name, arm in plan.arms.items()},
+        "scenarios": [spec.model_dump(mode="json") for spec in plan.scenarios.values()],
+        "sessions": [list(session.key) for session in plan.sessions],
+    }
+
+
 def _order(study: Study) -> list[tuple[str, int]]:
     """Arms interleaved: every seed runs all arms once, in an order drawn from the seed."""
     order = []

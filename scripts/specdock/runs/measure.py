@@ -7,7 +7,6 @@ from functools import cache
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-
 from specdock.engines import ADAPTERS
 from specdock.engines.contract import Placed
 from specdock.environments.build import build

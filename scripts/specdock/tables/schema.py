@@ -88,6 +88,33 @@ CELLS = pa.schema(
     ]
 )
 
+REQUESTS = pa.schema(
+    [
+        *_KEY,
+        field("request", pa.int32(), "order of sending within the window, from 0"),
+        field("prompt_id", pa.string(), "prompt of the data set"),
+        field("category", pa.string(), "subject of the prompt, where the data set names one"),
+        field("prompt_sha256", pa.string(), "hash of the rendered prompt"),
+        field("ttft", pa.float64(), "request sent to first content", "ms"),
+        field("tpot", pa.float64(), "(last - first) / (completion tokens - 1)", "ms"),
+        field("latency", pa.float64(), "request sent to stream closed", "ms"),
+        field("prompt_tokens", pa.int32(), "by the server's usage", "tokens"),
+        field("completion_tokens", pa.int32(), "by the server's usage", "tokens"),
+        field("finish_reason", pa.string(), "stop or length"),
+        field("steps", pa.int32(), "engine steps that emitted tokens, the prefill step aside"),
+        field("drafted_steps", pa.int32(), "steps that verified at least one draft token"),
+        field("draft_tokens", pa.int32(), "tokens drafted for this request", "tokens"),
+        field("accepted_tokens", pa.int32(), "of these, accepted", "tokens"),
+        field("largest_chunk", pa.int32(), "tokens of the largest stream chunk", "tokens"),
+        field("correct", pa.bool_(), "graded correct; null where not graded"),
+        field("outcome", pa.string(), "how the grade came about"),
+        field("degenerate", pa.bool_(), "the answer is a repetition loop"),
+        field("error", pa.string(), "why the request failed; null if it did not"),
+        field("raw_file", pa.string(), "requests.parquet of the session, from the root"),
+        field("raw_row", pa.int64(), "row in that file"),
+    ]
+)
+
 SESSIONS = pa.schema(
     [
         field("study", pa.string(), "study"),

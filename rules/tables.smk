@@ -1,0 +1,23 @@
+# Raw sessions and grades become typed tables; the modules that decide a value are inputs.
+
+
+rule tables:
+    input:
+        manifests=files.manifests,
+        requests=files.requests,
+        grades=files.grades,
+        code=files.code("tables"),
+    output:
+        requests="results/{study}/tables/requests.parquet",
+        sessions="results/{study}/tables/sessions.parquet",
+        cells="results/{study}/tables/cells.parquet",
+        power="results/{study}/tables/power.parquet",
+    log:
+        "logs/tables/{study}.log",
+    message:
+        "Building the tables of {wildcards.study}"
+    params:
+        out=subpath(output.cells, parent=True),
+    shell:
+        "{sys.executable} scripts/tables.py --manifests {input.manifests} --grades {input.grades}"
+        " --out {params.out} > {log} 2>&1"

@@ -1,0 +1,133 @@
+"""One row a cell: rates, latencies, acceptance, grades and energy of its measured window."""
+
+from collections.abc import Mapping
+from statistics import fmean, median
+
+from specdock.plan.spec import ArmSpec, ScenarioSpec
+from specdock.runs.power import WindowEnergy
+from specdock.tables.acceptance import acceptance_lengths
+from specdock.tables.evidence import Evidence
+from specdock.tables.validity import Observed, reasons, remarks
+
+
+def cell_row(
+    arm: ArmSpec,
+    scenario: ScenarioSpec,
+    facts: Mapping,
+    requests: list[dict],
+    counters: Mapping,
+    energy: WindowEnergy | None,
+    session: Mapping,
+    evidence: list[Evidence],
+) -> dict:
+    """A row of `schema.CELLS`, study and raw_file aside.
+
+    `facts` is the cell's entry in the manifest, `requests` its rows of `schema.REQUESTS`,
+    `counters` the engine's counter deltas over the window, `session` the manifest entry of the
+    engine start.
+    """
+    complete = [row for row in requests if row["error"] is None]
+    tokens = sum(row["completion_tokens"] for row in complete)
+    graded = [row for row in complete if row["correct"] is not None]
+    accuracy = sum(row["correct"] for row in graded) / len(graded) if graded else None
+    degenerate = sum(bool(row["degenerate"]) for row in complete)
+    seen = Observed(
+        failed=len(requests) - len(complete),
+        requests=len(requests),
+        completion_tokens=tokens,
+        counted_tokens=counters.get("generation_tokens"),
+        draft_tokens=counters.get("draft_tokens"),
+        prefix_hit_tokens=counters.get("prefix_hit_tokens"),
+        preemptions=counters.get("preemptions"),
+        degenerate=degenerate,
+        accuracy=accuracy,
+        client_cpu=facts["client_cpu"] / facts["wall"],
+        loop_lag=facts["loop_lag"],
+        largest_chunk=max((row["largest_chunk"] or 0 for row in complete), default=0),
+        other_processes=bool((session.get("gpu") or {}).get("other_processes")),
+        energy_counter=energy.counter if energy else None,
+        energy_trapezoid=energy.trapezoid if energy else None,
+        dirty=bool(session["dirty"]),
+    )
+    return {
+        "scenario": scenario.id,
+        "cell": facts["cell"],
+        "session": facts["session"],
+        "workload": scenario.workload,
+        "streams": scenario.streams,
+        "sampling": scenario.sampling_name,
+        "fixed_length": scenario.fixed_length,
+        "synthetic": arm.synthetic,
+        "usable": not (why := reasons(arm, scenario, seen, evidence)),
+        "reasons": why,
+        "remarks": remarks(arm, scenario, seen),
+        "requests": len(requests),
+        "window_start": facts["window_start"],
+        "wall": facts["wall"],
+        "prompt_tokens": sum(row["prompt_tokens"] for row in complete),
+        "completion_tokens": tokens,
+        "output_rate": tokens / facts["wall"],
+        **_latencies(complete, scenario),
+        **_acceptance(complete, counters),
+        "graded": len(graded),
+        "correct": sum(row["correct"] for row in graded) if graded else None,
+        "accuracy": accuracy,
+        "degenerate": degenerate,
+        "prefix_hit_tokens": counters.get("prefix_hit_tokens"),
+        "preemptions": counters.get("preemptions"),
+        **_energy(energy, tokens, len(complete)),
+        "client_cpu": seen.client_cpu,
+        "loop_lag": seen.loop_lag,
+        "raw_rows": [row["raw_row"] for row in requests],
+    }
+
+
+def _latencies(rows: list[dict], scenario: ScenarioSpec) -> dict:
+    ttft = [row["ttft"] for row in rows if row["ttft"] is not None]
+    tpot = [row["tpot"] for row in rows if row["tpot"] is not None]
+    stops = [row["finish_reason"] == "stop" for row in rows]
+    alone = scenario.streams == 1 and ttft
+    return {
+        "ttft_median": median(ttft) if ttft else None,
+        "ttft_mean": fmean(ttft) if ttft else None,
+        "tpot_median": median(tpot) if tpot else None,
+        "latency_median": median(row["latency"] for row in rows) if rows else None,
+        "prefill_rate": sum(r["prompt_tokens"] for r in rows) * 1000 / sum(ttft) if alone else None,
+        "finished_stop": fmean(stops) if stops else None,
+    }
+
+
+def _acceptance(rows: list[dict], counters: Mapping) -> dict:
+    drafts = counters.get("drafts")
+    positions = counters.get("accepted_at_position")
+    drafted, accepted = counters.get("draft_tokens"), counters.get("accepted_tokens")
+    steps = [row["steps"] for row in rows]
+    decode = sum(row["tpot"] * (row["completion_tokens"] - 1) for row in rows if row["tpot"])
+    total = sum(steps) if rows and None not in steps else None
+    return {
+        "drafts": drafts,
+        "draft_tokens": drafted,
+        "accepted_tokens": accepted,
+        "acceptance_rate": accepted / drafted if drafted else None,
+        "accepted_per_position": [v / drafts for v in positions.values()]
+        if positions and drafts
+        else None,
+        "verification_steps": total,
+        "step_time": decode / total if total else None,
+        **acceptance_lengths(rows, drafts, accepted),
+    }
+
+
+def _energy(energy: WindowEnergy | None, tokens: int, requests: int) -> dict:
+    if energy is None:
+        return {}
+    joules = energy.counter
+    return {
+        "power": energy.mean_power,
+        "energy_counter": joules,
+        "energy_trapezoid": energy.trapezoid,
+        "energy_coverage": energy.coverage,
+        "tokens_per_joule": tokens / joules if joules else None,
+        "joules_per_request": joules / requests if joules and requests else None,
+        "peak_memory": energy.peak_memory,
+    }

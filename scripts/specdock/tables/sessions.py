@@ -1,0 +1,74 @@
+"""One row an engine start: what was served, by which code, on which machine, with what capacity."""
+
+import json
+from collections.abc import Mapping
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from specdock.plan.fingerprint import canonical
+from specdock.plan.spec import Pinned, SessionSpec
+from specdock.tables.evidence import Evidence, number_of
+
+
+def session_row(
+    spec: SessionSpec, session: Mapping, metrics: str, evidence: list[Evidence]
+) -> dict:
+    """A row of `schema.SESSIONS`, log_file and manifest_file aside.
+
+    `metrics` is a /metrics text of the session; what it states of the KV pool goes before the log.
+    """
+    arm = spec.arm
+    stated = _cache_info(metrics)
+    version = session["identity"].get("/version")
+    return {
+        "study": spec.study,
+        "arm": arm.name,
+        "seed": spec.seed,
+        "session": session["session"],
+        "engine": arm.engine_name,
+        "engine_version": (version or {}).get("version") if isinstance(version, dict) else None,
+        "started_at": session["started_at"],
+        "ready_after": session["ready_after"],
+        "order": spec.order,
+        "kv_pool_tokens": stated.get("kv_cache_size_tokens")
+        or number_of(evidence, "kv_pool_tokens"),
+        "request_slots": number_of(evidence, "request_slots") or arm.serve.request_slots,
+        "recurrent_slots": number_of(evidence, "recurrent_slots"),
+        "model_memory": number_of(evidence, "model_memory_gib"),
+        "argv": session["argv"],
+        "environment": canonical(session["environment"]),
+        "lock_sha256": session["lock_sha256"],
+        "target": pin_text(arm.target),
+        "drafter": pin_text(arm.drafter) if arm.drafter else None,
+        "gpu": json.dumps(session["gpu"]),
+        "host": json.dumps(session["host"]),
+        "commit": session["commit"],
+        "dirty": session["dirty"],
+        "evidence": [item._asdict() for item in evidence],
+    }
+
+
+def pin_text(pinned: Pinned) -> str:
+    """A checkpoint as a reader cites it: name, where from, at which commit or hash."""
+    source = pinned.checkpoint.source
+    stated = source.model_dump(exclude_none=True)
+    where = stated.get("repository") or stated.get("package") or stated.get("path")
+    at = stated.get("revision") or stated.get("wheel_sha256") or pinned.pin
+    return f"{pinned.name}: {where}@{at}"
+
+
+def _cache_info(metrics: str) -> dict[str, float]:
+    """Numeric labels of the engine's cache_config_info gauge, such as kv_cache_size_tokens."""
+    for family in text_string_to_metric_families(metrics):
+        if family.name.endswith("cache_config_info"):
+            for sample in family.samples:
+                return {k: float(v) for k, v in sample.labels.items() if _is_number(v)}
+    return {}
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
