@@ -1,4 +1,4 @@
-"""Fingerprint of an engine environment, from config and lock alone: cheap enough for parse time."""
+"""Fingerprint of an engine environment, from config and locks alone: cheap enough for parse time."""
 
 from pathlib import Path
 
@@ -8,10 +8,11 @@ from specdock.plan.models import EnvironmentSpec, ExternalEnvironment, VenvEnvir
 
 def environment_fingerprint(spec: EnvironmentSpec, root: Path) -> str:
     """16 hex digits over what decides the environment's content: lock bytes, Python, image."""
+    locks = [sha256_of(root / lock) for lock in spec.locks]
     match spec:
         case VenvEnvironment():
-            return fingerprint([spec.kind, spec.python, sha256_of(root / spec.lock)])
+            return fingerprint([spec.kind, spec.python, *locks])
         case ExternalEnvironment():
-            return fingerprint([spec.kind, sha256_of(root / spec.lock)])
+            return fingerprint([spec.kind, *locks])
         case _:
             return fingerprint([spec.kind, spec.image])

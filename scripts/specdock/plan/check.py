@@ -22,7 +22,7 @@ def check(
         problems += _scenario(file, f"scenarios.{index}", scenario, study, data_sets)
     problems += _roles(file, study) + _gates(file, study) + _rest(file, study)
     for engine in {arm.engine for arm in study.arms.values()} & engines.keys():
-        problems += _lock(root, engine, engines[engine])
+        problems += _locks(root, engine, engines[engine])
     if problems:
         raise ConfigError(problems)
 
@@ -161,12 +161,9 @@ def _rest(file: str, study: Study) -> list[Problem]:
     return problems
 
 
-def _lock(root: Path, name: str, engine: Engine) -> list[Problem]:
-    lock = getattr(engine.environment, "lock", None)
-    if lock is None or (root / lock).is_file():
-        return []
+def _locks(root: Path, name: str, engine: Engine) -> list[Problem]:
     return [
-        Problem(
-            "config/engines.yaml", f"{name}.environment.lock", lock, "a file of this repository"
-        )
+        Problem("config/engines.yaml", f"{name}.environment", lock, "a file of this repository")
+        for lock in engine.environment.locks
+        if not (root / lock).is_file()
     ]

@@ -81,3 +81,7 @@ class Files:
         return canonical(
             self.plan.environments[wildcards.engine].environment.model_dump(mode="json")
         )
+
+    def locks(self, wildcards: Wildcards) -> list[str]:
+        """The locks that decide what an engine environment holds."""
+        return list(self.plan.environments[wildcards.engine].environment.locks)

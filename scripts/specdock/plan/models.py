@@ -116,7 +116,15 @@ class VenvEnvironment(Model):
 
     kind: Literal["venv"]
     lock: str
+    fallback: str | None = Field(
+        None, description="lock whose lines replace those that no index or wheel folder offers"
+    )
     python: str = "3.11"
+
+    @property
+    def locks(self) -> tuple[str, ...]:
+        """Every lock that decides the environment's content."""
+        return (self.lock,) if self.fallback is None else (self.lock, self.fallback)
 
 
 class ExternalEnvironment(Model):
@@ -126,12 +134,22 @@ class ExternalEnvironment(Model):
     python: str
     lock: str
 
+    @property
+    def locks(self) -> tuple[str, ...]:
+        """The lock that the environment is compared with."""
+        return (self.lock,)
+
 
 class ContainerEnvironment(Model):
     """An image by digest, run by podman, docker or apptainer."""
 
     kind: Literal["container"]
     image: Annotated[str, Field(pattern=r"^[\w./:-]+@sha256:[0-9a-f]{64}$")]
+
+    @property
+    def locks(self) -> tuple[str, ...]:
+        """None: the digest decides the content."""
+        return ()
 
 
 EnvironmentSpec = Annotated[
