@@ -16,7 +16,6 @@ from specdock.errors import SpecdockError
 from specdock.plan.fingerprint import sha256_of
 from specdock.plan.models import EnvironmentSpec, ExternalEnvironment, VenvEnvironment
 
-
 _INSTALLED = "installed.lock"  # in each environment: the requirements it was made of
 
 

@@ -1,4 +1,4 @@
-"""Fingerprint of an engine environment, from config and locks alone: cheap enough for parse time."""
+"""Fingerprint of an engine environment, from config and locks: cheap enough for parse time."""
 
 from pathlib import Path
 
