@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from specdock.environments.fingerprint import environment_fingerprint
 from specdock.environments.locks import read_lock, versions
-from specdock.environments.uv import UvFailed, install, installed, make_venv, pip_find_links
+from specdock.environments.uv import UvFailed, install, installed, make_venv, wheel_folders
 from specdock.errors import SpecdockError
 from specdock.plan.fingerprint import sha256_of
 from specdock.plan.models import EnvironmentSpec, ExternalEnvironment, VenvEnvironment
@@ -101,16 +101,16 @@ def _install(spec: VenvEnvironment, root: Path, folder: Path) -> None:
     # No index of packages holds local versions such as 2.13.0+cpu; a folder of wheels may.
     local = any("+" in version for version in versions(lock).values())
     try:
-        _sync(folder, lock, pip_find_links() if local else [])
+        _sync(folder, lock, wheel_folders() if local else [])
     except UvFailed as failure:
         if spec.fallback is None or "+" not in _not_offered(str(failure)):
             raise
         _sync(folder, lock | read_lock(root / spec.fallback), [])
 
 
-def _sync(folder: Path, requirements: dict[str, str], find_links: list[str]) -> None:
+def _sync(folder: Path, requirements: dict[str, str], folders: list[str]) -> None:
     (folder / _INSTALLED).write_text("".join(requirements.values()), encoding="utf-8")
-    install(folder / "bin/python", folder / _INSTALLED, find_links)
+    install(folder / "bin/python", folder / _INSTALLED, folders)
 
 
 def _not_offered(uv_said: str) -> str:

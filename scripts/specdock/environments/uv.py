@@ -25,13 +25,13 @@ def make_venv(folder: Path, python: str) -> None:
     _uv("venv", "--clear", "--relocatable", "--python", python, folder, PYENV_VERSION=python)
 
 
-def install(python: Path, requirements: Path, find_links: list[str]) -> None:
-    """Installs exactly the requirements, every wheel checked against its hashes.
+def install(python: Path, requirements: Path, folders: list[str]) -> None:
+    """Installs exactly the requirements from the index and folders of wheels, hashes checked.
 
     Wheels only, so that no code of a package runs at install. Compiled to bytecode, since an engine
     of three processes would otherwise spend a minute on compiling at each start.
     """
-    links = [argument for link in find_links for argument in ("--find-links", link)]
+    links = [argument for folder in folders for argument in ("--find-links", folder)]
     exact = ["--require-hashes", "--no-build", "--compile-bytecode"]
     _uv("pip", "sync", "--python", python, *exact, *links, requirements)
 
@@ -42,24 +42,22 @@ def installed(python: Path) -> dict[str, str]:
     return {package["name"]: package["version"] for package in listed}
 
 
-def pip_find_links() -> list[str]:
-    """Where pip, by its configuration, looks for wheels beside the index; uv itself does not ask.
-
-    None if uv has such a setting of its own.
-    """
-    if "UV_FIND_LINKS" in os.environ:
-        return []
-    links = os.environ.get("PIP_FIND_LINKS", "").split()
+def wheel_folders() -> list[str]:
+    """Where this machine keeps wheels beside the index: what uv or pip is configured with."""
+    folders = os.environ.get("UV_FIND_LINKS", "").split(",")
+    folders += os.environ.get("PIP_FIND_LINKS", "").split()
     if (pip := shutil.which("pip")) is not None:
         config = subprocess.run([pip, "config", "list"], capture_output=True, text=True).stdout
         for value in re.findall(r"^\S+\.find-links='(.*)'$", config, flags=re.MULTILINE):
-            links += value.replace("\\n", " ").split()
-    return list(dict.fromkeys(links))
+            folders += value.replace("\\n", " ").split()
+    return list(dict.fromkeys(filter(None, folders)))
 
 
 def _uv(*arguments: str | Path, **variables: str) -> str:
+    # Wheel folders are given by argument only: a local version in one hides the index's version.
+    inherited = {name: value for name, value in os.environ.items() if name != "UV_FIND_LINKS"}
     process = subprocess.run(
-        [find_uv_bin(), *arguments], capture_output=True, text=True, env=os.environ | variables
+        [find_uv_bin(), *arguments], capture_output=True, text=True, env=inherited | variables
     )
     if process.returncode != 0:
         raise UvFailed(process.stderr.strip())
