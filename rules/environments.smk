@@ -9,10 +9,10 @@ rule environment_marker:
         marker="results/environments/{engine}.json",
     log:
         "logs/environments/{engine}.log",
-    message:
-        "What the environment {wildcards.engine} is made of"
     params:
         environment=files.environment,
+    message:
+        "What the environment {wildcards.engine} is made of"
     shell:
         "{sys.executable} scripts/environment.py --environment {params.environment:q}"
         " --out {output.marker} 2> {log}"

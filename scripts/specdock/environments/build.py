@@ -17,6 +17,7 @@ from specdock.plan.fingerprint import sha256_of
 from specdock.plan.models import EnvironmentSpec, ExternalEnvironment, VenvEnvironment
 
 _INSTALLED = "installed.lock"  # in each environment: the requirements it was made of
+_LOCAL_MISSING = re.compile(r"you require \S+==\S+\+")  # as uv says it
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def _install(spec: VenvEnvironment, root: Path, folder: Path) -> None:
     try:
         _sync(folder, lock, wheel_folders() if local else [])
     except UvFailed as failure:
-        if spec.fallback is None or "+" not in _not_offered(str(failure)):
+        if spec.fallback is None or not _LOCAL_MISSING.search(str(failure)):
             raise
         _sync(folder, lock | read_lock(root / spec.fallback), [])
 
@@ -113,22 +114,14 @@ def _sync(folder: Path, requirements: dict[str, str], folders: list[str]) -> Non
     install(folder / "bin/python", folder / _INSTALLED, folders)
 
 
-def _not_offered(uv_said: str) -> str:
-    match = re.search(r"there is no version of (\S+)", uv_said)
-    return match[1] if match else ""
-
-
 def _advice(uv_said: str, lock: str) -> str:
     if "Hash mismatch" in uv_said:
         return (
             "the index serves another file than the locked one, or the lock was edited: restore it "
             f"(git checkout {lock}) or make it anew (scripts/relock.sh)"
         )
-    if "+" in _not_offered(uv_said):
-        return (
-            "this version is on no index of packages: name a folder or page that has the wheel in "
-            "UV_FIND_LINKS"
-        )
+    if _LOCAL_MISSING.search(uv_said):
+        return "name a folder or page that has this wheel in UV_FIND_LINKS; no index holds it"
     return "call again when the cause is gone; downloads that were finished are kept"
 
 

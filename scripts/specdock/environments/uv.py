@@ -57,7 +57,10 @@ def _uv(*arguments: str | Path, **variables: str) -> str:
     # Wheel folders are given by argument only: a local version in one hides the index's version.
     inherited = {name: value for name, value in os.environ.items() if name != "UV_FIND_LINKS"}
     process = subprocess.run(
-        [find_uv_bin(), *arguments], capture_output=True, text=True, env=inherited | variables
+        [find_uv_bin(), "--quiet", *arguments],
+        capture_output=True,
+        text=True,
+        env=inherited | variables,
     )
     if process.returncode != 0:
         raise UvFailed(process.stderr.strip())
