@@ -1,0 +1,66 @@
+"""Whether speculation changed the answers, graded against two runs without speculation.
+
+Greedy outputs differ between any two runs when batches are put together differently, so equality is
+not the test: an arm is as faithful as plain decoding when it agrees with a plain run as often as
+another plain run does. Compare run k of the arm with plain run k + 1, and plain run k with plain
+run k + 1 (the last with the first), so that both sides face a different start.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from specdock.claims.accuracy import share, share_difference
+from specdock.claims.intervals import Estimate
+from specdock.claims.verdicts import Verdict, verdicts
+
+
+class Divergence(NamedTuple):
+    """`index`: tokens before the first difference (the whole length if there is none);
+    `identical`: neither content nor length differs."""
+
+    index: NDArray[np.int64]
+    identical: NDArray[np.bool_]
+
+
+class Grade(NamedTuple):
+    """Share of identical outputs of the arm and of the control, their difference, and its verdict:
+    equivalent, better or worse than plain decoding repeats itself, or undecided."""
+
+    identical: Estimate
+    control: Estimate
+    difference: Estimate
+    verdict: Verdict
+
+
+def first_divergence(
+    outputs_a: Sequence[Sequence[int]], outputs_b: Sequence[Sequence[int]]
+) -> Divergence:
+    """Compare outputs pairwise, as token ids (or code points where an engine gives no ids)."""
+    lengths = np.array([(len(a), len(b)) for a, b in zip(outputs_a, outputs_b, strict=True)])
+    width = lengths.max(initial=0)
+    a, b = (_padded(outputs, width, fill) for outputs, fill in ((outputs_a, -1), (outputs_b, -2)))
+    differs = a != b
+    index = np.where(differs.any(1), differs.argmax(1), width)
+    shortest = lengths.min(1)
+    index = np.minimum(index, shortest)
+    return Divergence(index, (index == shortest) & (lengths[:, 0] == lengths[:, 1]))
+
+
+def grade(identical: ArrayLike, control: ArrayLike, band: float) -> Grade:
+    """Arm against plain, and plain against plain; [runs, prompts] of 0 and 1, the same prompts.
+
+    `band` is the absolute difference in shares that counts as none.
+    """
+    difference = share_difference(identical, control)
+    verdict = Verdict(str(verdicts(difference, band, higher_is_better=True)))
+    return Grade(share(identical), share(control), difference, verdict)
+
+
+def _padded(outputs: Sequence[Sequence[int]], width: int, fill: int) -> NDArray[np.int64]:
+    table = np.full((len(outputs), width), fill, dtype=np.int64)
+    for row, output in zip(table, outputs, strict=True):
+        row[: len(output)] = output
+    return table
