@@ -12,6 +12,10 @@ between starts, has no t correction and counts the prompts twice (Davison & Hink
 they do not; tests/claims/test_coverage.py measures both. A cell pools dozens of prompts, so its
 logarithm is close to normal and Student's interval close to exact at any number of starts from two.
 
+What it does not survive: starts whose own speed is skewed (one in ten slow) make the interval of a
+level too narrow, since few starts seldom show the rare one. Ratios of arms that share that trait
+keep their coverage. Nothing computed from three numbers can mend this; a slow start needs a cause.
+
 Pairing is settled by design, never by the data: two arms that ran the same seeds, start by start in
 an interleaved order, are compared start by start; otherwise Welch's interval is used (1947). The
 point estimate is the same in both cases, and the ratio of two arms is exactly the ratio of their
