@@ -66,7 +66,8 @@ def _tables_of(manifest: Path, grades_file: Path, root: Path) -> dict[str, pa.Ta
     requests, cells = [], []
     for facts in content["cells"]:
         first, last = facts["rows"]
-        rows = list(request_rows(raw.slice(first, last - first + 1).to_pylist(), grades, first))
+        raw_rows = raw.slice(first, last - first + 1).to_pylist()
+        rows = list(request_rows(raw_rows, grades, first))
         key = {"study": spec.study, "raw_file": shown["requests.parquet"]}
         requests += [row | key for row in rows]
         start = starts[facts["session"]]
@@ -77,6 +78,7 @@ def _tables_of(manifest: Path, grades_file: Path, root: Path) -> dict[str, pa.Ta
             scenarios[facts["cell"]],
             facts,
             rows,
+            [row for row in raw_rows if row["phase"] == "measured"],
             counter_deltas(before, after, arm.engine.counters),
             window_energy(samples, datetime.fromisoformat(facts["window_start"]), facts["wall"]),
             start,

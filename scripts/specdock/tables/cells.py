@@ -5,7 +5,12 @@ from statistics import fmean, median
 
 from specdock.plan.spec import ArmSpec, ScenarioSpec
 from specdock.runs.power import WindowEnergy
-from specdock.tables.acceptance import acceptance_lengths
+from specdock.tables.acceptance import (
+    Steps,
+    lengths_from_chunks,
+    lengths_from_counters,
+    lengths_from_steps,
+)
 from specdock.tables.evidence import Evidence
 from specdock.tables.validity import Observed, reasons, remarks
 
@@ -15,6 +20,7 @@ def cell_row(
     scenario: ScenarioSpec,
     facts: Mapping,
     requests: list[dict],
+    raw: list[dict],
     counters: Mapping,
     energy: WindowEnergy | None,
     session: Mapping,
@@ -22,11 +28,17 @@ def cell_row(
 ) -> dict:
     """A row of `schema.CELLS`, study and raw_file aside.
 
-    `facts` is the cell's entry in the manifest, `requests` its rows of `schema.REQUESTS`,
-    `counters` the engine's counter deltas over the window, `session` the manifest entry of the
-    engine start.
+    `facts` is the cell's entry in the manifest, `requests` its rows of `schema.REQUESTS` and `raw`
+    the measured raw rows that they were made from, `counters` the engine's counter deltas over the
+    window, `session` the manifest entry of the engine start.
     """
     complete = [row for row in requests if row["error"] is None]
+    answered = [row for row in raw if row["error"] is None]
+    steps = Steps.from_lists(
+        [row["step_accepted"] or [] for row in answered],
+        [row["step_drafted"] or [] for row in answered],
+    )
+    chunks = [row["chunk_tokens"] or [] for row in answered]
     tokens = sum(row["completion_tokens"] for row in complete)
     graded = [row for row in complete if row["correct"] is not None]
     accuracy = sum(row["correct"] for row in graded) / len(graded) if graded else None
@@ -68,7 +80,7 @@ def cell_row(
         "completion_tokens": tokens,
         "output_rate": tokens / facts["wall"],
         **_latencies(complete, scenario),
-        **_acceptance(complete, counters),
+        **_acceptance(complete, counters, steps, chunks),
         "graded": len(graded),
         "correct": sum(row["correct"] for row in graded) if graded else None,
         "accuracy": accuracy,
@@ -97,13 +109,19 @@ def _latencies(rows: list[dict], scenario: ScenarioSpec) -> dict:
     }
 
 
-def _acceptance(rows: list[dict], counters: Mapping) -> dict:
+def _acceptance(rows: list[dict], counters: Mapping, steps: Steps, chunks: list) -> dict:
     drafts = counters.get("drafts")
     positions = counters.get("accepted_at_position")
     drafted, accepted = counters.get("draft_tokens"), counters.get("accepted_tokens")
-    steps = [row["steps"] for row in rows]
+    spent = [row["steps"] for row in rows]
     decode = sum(row["tpot"] * (row["completion_tokens"] - 1) for row in rows if row["tpot"])
-    total = sum(steps) if rows and None not in steps else None
+    total = sum(spent) if rows and None not in spent else None
+    lengths: dict[str, float] = {}
+    if drafts:
+        tokens = [row["completion_tokens"] for row in rows]
+        # Step lists count steps even where a lagging client merged chunks.
+        lengths = lengths_from_steps(tokens, steps) or lengths_from_chunks(chunks)
+        lengths |= lengths_from_counters(drafts, accepted)
     return {
         "drafts": drafts,
         "draft_tokens": drafted,
@@ -114,7 +132,7 @@ def _acceptance(rows: list[dict], counters: Mapping) -> dict:
         else None,
         "verification_steps": total,
         "step_time": decode / total if total else None,
-        **acceptance_lengths(rows, drafts, accepted),
+        **{name.replace("al.", "al_"): value for name, value in lengths.items()},
     }
 
 

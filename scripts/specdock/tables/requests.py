@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+from specdock.tables.acceptance import Steps, ledger
+
 MS = 1000.0
 
 
@@ -18,7 +20,6 @@ def request_rows(
             continue
         grade = grades.get((row["cell"], row["request"]), {})
         chunks = [tokens for tokens in row["chunk_tokens"] or [] if tokens > 0]
-        counted = bool(chunks)
         steps = row["step_accepted"] or []
         drafted = row["step_drafted"] or []
         yield {
@@ -26,12 +27,11 @@ def request_rows(
             "ttft": _ms(row["t_first"], row["t_send"]),
             "tpot": _tpot(row),
             "latency": _ms(row["t_end"], row["t_send"]),
-            # The first chunk carries the token that prefill sampled.
-            "steps": len(chunks) - 1 if counted else None,
-            "drafted_steps": len(steps) or None,
+            "steps": _steps(row, chunks),
+            "drafted_steps": sum(drafts > 0 for drafts in drafted) if steps else None,
             "draft_tokens": sum(drafted) if steps else None,
             "accepted_tokens": sum(steps) if steps else None,
-            "largest_chunk": max(chunks) if counted else None,
+            "largest_chunk": max(chunks, default=None),
             "correct": grade.get("correct"),
             "outcome": grade.get("outcome"),
             "degenerate": grade.get("degenerate"),
@@ -54,6 +54,15 @@ _COPIED = (
     "finish_reason",
     "error",
 )
+
+
+def _steps(row: dict, chunks: list[int]) -> int | None:
+    """Decode steps: by the engine's own list, else by chunks, the first of which is prefill's."""
+    if row["step_accepted"] and row["completion_tokens"]:
+        listed = Steps.from_lists([row["step_accepted"]], [row["step_drafted"]])
+        account = ledger([row["completion_tokens"]], listed)
+        return int(account.verified[0] + account.undrafted[0])
+    return len(chunks) - 1 if chunks else None
 
 
 def _ms(end: float | None, start: float | None) -> float | None:

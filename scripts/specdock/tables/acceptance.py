@@ -14,9 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from specdock.claims.intervals import StatisticsError
+from specdock.errors import SpecdockError
 
 Lists = Sequence[Sequence[int]]
+
+
+class LedgerError(SpecdockError):
+    """Step lists that contradict one another."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class Steps:
         """From the columns `step_accepted` and `step_drafted` of requests.parquet."""
         lengths = np.array([len(row) for row in accepted], dtype=int)
         if [len(row) for row in drafted] != lengths.tolist():
-            raise StatisticsError("step_accepted and step_drafted differ in length in some request")
+            raise LedgerError("step_accepted and step_drafted differ in length in some request")
         return cls(
             np.repeat(np.arange(len(lengths)), lengths),
             _flat(accepted),

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from specdock.claims.acceptance import (
+from specdock.tables.acceptance import (
+    LedgerError,
     Steps,
     break_even,
     by_category,
@@ -16,7 +17,6 @@ from specdock.claims.acceptance import (
     lengths_from_steps,
     step_time,
 )
-from specdock.claims.intervals import StatisticsError
 
 DRAFTS = 7
 
@@ -119,7 +119,7 @@ def test_more_tokens_accepted_than_a_stop_can_cut_break_the_account():
 
 
 def test_step_lists_of_unequal_length_are_refused():
-    with pytest.raises(StatisticsError, match="differ in length"):
+    with pytest.raises(LedgerError, match="differ in length"):
         Steps.from_lists([[1, 2]], [[7]])
 
 
