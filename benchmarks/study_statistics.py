@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
-from specdock.claims.acceptance import Steps, by_position, lengths_from_steps
+from specdock.tables.acceptance import Steps, by_position, lengths_from_steps
 from specdock.claims.accuracy import share_difference
 from specdock.claims.bootstrap import pooled, within_run
 from specdock.claims.comparisons import compare, levels
