@@ -1,0 +1,1 @@
+"""What others have printed: published figures and background facts, each with its source."""
