@@ -1,0 +1,1 @@
+"""Article: templates print figures through bindings, and every figure leads back to its rule."""

@@ -1,0 +1,103 @@
+"""Figures by name: a template writes `{% call figure("output-rate") %}Caption.{% endcall %}`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from specdock.article.bindings.measured import Measured
+from specdock.article.bindings.names import Names
+from specdock.article.figures import (
+    ROLE_COLOURS,
+    Figure,
+    Mark,
+    Panel,
+    draw,
+    paint_against,
+    paint_ranges,
+)
+from specdock.article.printed import Number
+from specdock.article.study import Scenario
+from specdock.tables.schema import METRICS
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A figure with its caption, as a template placed it."""
+
+    figure: Figure
+    caption: Markup
+
+
+class Figures:
+    """The binding that draws."""
+
+    def __init__(self, names: Names):
+        self._names, self._study, self._measured = names, names.study, Measured(names)
+
+    def figure(self, name: str, caller: Callable[[], Markup]) -> Markup:
+        """A figure by name, with the call block as its caption; what was not run is said.
+
+        Names: output-rate (by arm and scenario), acceptance (its length against the output rate).
+        """
+        makers = {"output-rate": self._output_rate, "acceptance": self._acceptance}
+        if name not in makers:
+            raise self._names.unknown("figure", name, makers)
+        figure = makers[name](name)
+        if figure is None:
+            return Markup("*This figure has no data: nothing that it shows was run.*")
+        self._names.register.figures.append(Placed(figure, caller()))
+        return Markup(f"\ue002{len(self._names.register.figures) - 1}\ue003")
+
+    def _output_rate(self, name: str) -> Figure | None:
+        panels = self._panels(with_acceptance=False)
+        if not panels:
+            return None
+        height = 0.8 + 0.24 * max(len(panel.marks) for panel in panels)
+        return draw(name, "Output rate by arm and scenario", panels, paint_ranges, height, [])
+
+    def _acceptance(self, name: str) -> Figure | None:
+        panels = self._panels(with_acceptance=True)
+        if not panels:
+            return None
+        rate = _head("output_rate")
+        title = "Acceptance length against output rate"
+        return draw(name, title, panels, paint_against(rate), 2.5, [rate])
+
+    def _panels(self, with_acceptance: bool) -> list[Panel]:
+        panels = []
+        for scenario in self._study.scenarios.values():
+            length = self._measured.acceptance(scenario) if with_acceptance else None
+            if marks := self._marks(scenario, length):
+                label = _head(length or "output_rate")
+                panels.append(Panel(scenario.title, marks, self._base(scenario), label))
+        return panels
+
+    def _marks(self, scenario: Scenario, length: str | None) -> list[Mark]:
+        marks = []
+        for arm in self._study.arms:
+            rate = self._number("output_rate", arm, scenario)
+            across = self._number(length, arm, scenario) if length else None
+            if rate and (across or not length):
+                marks.append(Mark(arm, self._colour(arm), rate, across))
+        return marks
+
+    def _number(self, metric: str, arm: str, scenario: Scenario) -> Number | None:
+        if not self._measured.measured(metric, scenario, arm):
+            return None
+        printed = self._measured.n(metric, arm=arm, scenario=scenario)
+        self._names.register.use(printed.number)
+        return printed.number
+
+    def _base(self, scenario: Scenario) -> float | None:
+        names = self._names.role("reference")
+        row = self._study.estimates.get(("output_rate", names[0], scenario.id)) if names else None
+        return row["value"] if row else None
+
+    def _colour(self, arm: str) -> str:
+        played = [role for role in ROLE_COLOURS if arm in self._names.role(role)]
+        return ROLE_COLOURS[played[0] if played else "sweep"]
+
+
+def _head(metric: str) -> str:
+    return f"{METRICS[metric].label}, {METRICS[metric].unit}"

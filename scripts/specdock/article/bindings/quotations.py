@@ -1,0 +1,101 @@
+"""Figures that others stated: facts and published figures, each with its source."""
+
+from specdock.article.bindings.names import Names
+from specdock.article.catalogue import FACTS
+from specdock.article.forms import Form
+from specdock.article.printed import Label, Link, Number, Printed
+from specdock.published.ledger import Figure
+from specdock.tables.schema import METRICS
+
+FACT_TEXTS = ("title", "source", "date", "quotation", "address")
+FIGURE_TEXTS = ("arm", "scenario", "quotation", "file", "note")
+
+
+class Quotations:
+    """Bindings of config/facts.yaml and of the study's file under config/published."""
+
+    def __init__(self, names: Names):
+        self._names, self._study = names, names.study
+        self._cited: dict[str, str] = {}
+
+    def fact(self, fact_id: str, form: str = "with_unit") -> Printed | Label:
+        """A figure of config/facts.yaml.
+
+        Forms: with_unit, value; and as text: title, source, date, quotation, address.
+        """
+        facts = self._study.facts
+        if fact_id not in facts:
+            raise self._names.unknown(f"fact in {FACTS}", fact_id, facts)
+        fact = facts[fact_id]
+        self._cited[fact.source] = fact.address
+        if form in FACT_TEXTS:
+            return Label(getattr(fact, form))
+        is_text = isinstance(fact.value, str)
+        number = Number(
+            id=f"fact/{fact_id}" + ("" if form == "with_unit" else f"/{form}"),
+            kind="fact",
+            title=fact.title,
+            link=Link(FACTS, fact_id),
+            form=self._form(form, fact.unit, FACT_TEXTS),
+            form_name=form,
+            value=None if is_text else float(fact.value),
+            words=fact.value if is_text else "",
+            digits=fact.digits,
+            pinned=True,
+            unit=fact.unit,
+            quotation=fact.quotation,
+            source=", ".join(part for part in (fact.source, fact.date, fact.address) if part),
+        )
+        return self._names.register.add(number)
+
+    def published(self, figure_id: str, form: str = "with_unit") -> Printed | Label:
+        """A figure of the study's file under config/published, as it was printed there.
+
+        Forms: with_unit, value; and as text: arm, scenario, quotation, file, note.
+        """
+        figures = self._study.published
+        if figure_id not in figures:
+            file = self._study.published_file or "config/published"
+            raise self._names.unknown(f"published figure in {file}", figure_id, figures)
+        figure = figures[figure_id]
+        self._cited[figure.file] = ""
+        if form in FIGURE_TEXTS:
+            return Label(getattr(figure, form) or "")
+        number = Number(
+            id=f"published/{figure_id}" + ("" if form == "with_unit" else f"/{form}"),
+            kind="published",
+            title=figure_id.replace("/", ", ").replace("-", " "),
+            link=Link(self._study.published_file, figure_id),
+            form=self._form(form, figure.unit, FIGURE_TEXTS),
+            form_name=form,
+            value=figure.value,
+            digits=figure.decimals,
+            pinned=True,
+            definition=figure.definition or "",
+            unit=figure.unit,
+            reason=figure.note or "",
+            quotation=figure.quotation,
+            source=f"{figure.file}, line {figure.line}",
+        )
+        return self._names.register.add(number)
+
+    def published_figures(self) -> list[Figure]:
+        """Published values that may stand beside ours: of an arm, a scenario and a metric of this
+        study, and under no other definition."""
+        return [
+            figure
+            for figure in self._study.published.values()
+            if figure.form == "value"
+            and figure.arm in self._study.arms
+            and figure.scenario in self._study.scenarios
+            and figure.metric in METRICS
+            and figure.definition in (None, METRICS[figure.metric].definition)
+        ]
+
+    def cited(self) -> list[tuple[Label, Label]]:
+        """(source, address) of every fact and published figure that the page quoted so far."""
+        return [(Label(source), Label(where)) for source, where in sorted(self._cited.items())]
+
+    def _form(self, form: str, unit: str, texts: tuple[str, ...]) -> Form:
+        forms = {"with_unit": Form(suffix=f" {unit}".rstrip()), "value": Form()}
+        return self._names.form(form, forms | dict.fromkeys(texts, Form()))

@@ -1,0 +1,225 @@
+"""Draws figures as vector graphics whose text stays text: a panel a scenario, a mark a number.
+
+Every mark is a printed number that can be clicked. A figure knows which of its words are names from
+the data, so that the lint can judge the rest, and lists what it plots as rows for a download.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
+
+from specdock.article.printed import Number
+
+INK, SOFT, FAINT = "#1d1d1b", "#76736b", "#d8d5cc"
+ROLE_COLOURS = {
+    "reference": "#77746c",
+    "incumbent": "#2f6690",
+    "matched": "#5b9ab8",
+    "control": "#8a7aa8",
+    "candidate": "#b8432f",
+    "served": "#c9862b",
+    "sweep": "#8f9d6a",
+}
+CSS_NAMES = {INK: "ink", SOFT: "soft", FAINT: "faint"} | {
+    colour: role for role, colour in ROLE_COLOURS.items()
+}
+PANEL_WIDTH, LABELLED_POINTS = 3.5, 6
+_TICKS = {"family": "sans-serif", "size": 8}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One arm in one panel: its number, where it stands, its interval and its role's colour."""
+
+    arm: str
+    colour: str
+    number: Number
+    x: Number | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One scenario; `base` is the value of the reference arm, drawn as a line."""
+
+    title: str
+    marks: list[Mark]
+    base: float | None
+    x_label: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawn figure: one SVG a panel for the page, one of all panels for a repository page."""
+
+    name: str
+    title: str
+    panels: list[str]
+    whole: str
+    data: str
+    labels: frozenset[str]
+    numbers: list[Number]
+
+
+def draw(
+    name: str,
+    title: str,
+    panels: list[Panel],
+    paint: Callable[[Axes, Panel], None],
+    height: float,
+    words: list[str],
+) -> Figure:
+    """Draws every panel alone and all together.
+
+    `height` is of one panel, in inches; `words` are further names from the data in the drawing.
+    """
+    with _style(name):
+        single = []
+        for panel in panels:
+            canvas = Canvas((PANEL_WIDTH, height), layout="constrained")
+            paint(canvas.subplots(), panel)
+            single.append(_inline(_svg(canvas)))
+        columns = min(2, len(panels))
+        rows = -(-len(panels) // columns)
+        canvas = Canvas((PANEL_WIDTH * columns, height * rows), layout="constrained")
+        grid = canvas.subplots(rows, columns, squeeze=False).ravel()
+        for axes, panel in zip(grid, panels, strict=False):
+            paint(axes, panel)
+        for axes in grid[len(panels) :]:
+            axes.set_axis_off()
+        whole = _svg(canvas).replace('xlink:href="#n-', 'xlink:href="../article.html#n-')
+    names = {text for panel in panels for text in (panel.title, panel.x_label)}
+    names |= {mark.arm for panel in panels for mark in panel.marks}
+    marks = [mark for panel in panels for mark in panel.marks]
+    numbers = [number for mark in marks for number in (mark.number, mark.x) if number]
+    labels = frozenset(names | set(words))
+    return Figure(name, title, single, whole, _data(panels), labels, numbers)
+
+
+def paint_ranges(axes: Axes, panel: Panel) -> None:
+    """Arms from top to bottom, a dot and its interval each, from zero."""
+    _frame(axes, panel.title, panel.x_label)
+    places = range(len(panel.marks), 0, -1)
+    for place, mark in zip(places, panel.marks, strict=True):
+        _dot(axes, mark.number.value, place, mark)
+        if mark.number.low is not None:
+            ends = mark.number.low, mark.number.high
+            axes.plot(ends, (place, place), color=mark.colour, lw=1.6, solid_capstyle="round")
+    if panel.base is not None:
+        axes.axvline(panel.base, color=FAINT, lw=1, zorder=0)
+    axes.set_yticks(list(places), [mark.arm for mark in panel.marks], **_TICKS)
+    axes.set_ylim(0.4, len(panel.marks) + 0.6)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+
+
+def paint_against(y_label: str) -> Callable[[Axes, Panel], None]:
+    """One metric against another, a labelled dot an arm, the reference as a level."""
+
+    def paint(axes: Axes, panel: Panel) -> None:
+        _frame(axes, panel.title, panel.x_label)
+        axes.set_ylabel(y_label, color=SOFT, fontsize=8)
+        for mark in panel.marks:
+            _dot(axes, mark.x.value, mark.number.value, mark)
+            if mark.number.low is not None:
+                ends = mark.number.low, mark.number.high
+                axes.plot((mark.x.value, mark.x.value), ends, color=mark.colour, lw=1.4)
+        if panel.base is not None:
+            axes.axhline(panel.base, color=FAINT, lw=1, zorder=0)
+        axes.margins(x=0.3)
+        axes.set_ylim(0, 1.15 * max(mark.number.high or mark.number.value for mark in panel.marks))
+        if len(panel.marks) <= LABELLED_POINTS:
+            _name_points(axes, panel.marks)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+
+    return paint
+
+
+def _name_points(axes: Axes, marks: list[Mark]) -> None:
+    """Names beside the dots, alternating above and below so that neighbours stay apart."""
+    ordered = sorted(marks, key=lambda mark: (mark.x.value, mark.number.value))
+    for position, mark in enumerate(ordered):
+        axes.annotate(
+            mark.arm,
+            (mark.x.value, mark.number.value),
+            xytext=(0, 9 if position % 2 == 0 else -9),
+            textcoords="offset points",
+            ha="center",
+            va="bottom" if position % 2 == 0 else "top",
+            fontsize=7.5,
+            color=mark.colour,
+        )
+
+
+def _frame(axes: Axes, title: str, x_label: str) -> None:
+    axes.set_title(title, loc="left", fontsize=9, color=INK)
+    axes.set_xlabel(x_label, color=SOFT, fontsize=8)
+    axes.tick_params(colors=SOFT, labelsize=8, length=3)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    for side in ("left", "bottom"):
+        axes.spines[side].set_color(FAINT)
+
+
+def _dot(axes: Axes, x: float, y: float, mark: Mark) -> None:
+    face = mark.colour if mark.number.low is not None else "none"
+    (line,) = axes.plot(x, y, "o", ms=5.5, mfc=face, mec=mark.colour, zorder=3)
+    line.set_url(mark.number.address)
+
+
+@contextmanager
+def _style(salt: str) -> Iterator[None]:
+    settings = {
+        "svg.fonttype": "none",
+        "svg.hashsalt": salt,
+        "font.family": "sans-serif",
+        "text.parse_math": False,
+        "axes.linewidth": 0.8,
+        "figure.constrained_layout.h_pad": 0.06,
+    }
+    with mpl.rc_context(settings):
+        yield
+
+
+def _svg(canvas: Canvas) -> str:
+    buffer = io.StringIO()
+    canvas.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+_SIZE = re.compile(r'(<svg[^>]*?) width="[\d.]+pt" height="[\d.]+pt"')
+_FAMILY = re.compile(r"(font: [^;\"]*?px) [^;\"]*")
+
+
+def _inline(svg: str) -> str:
+    """For the page: no prolog, the page's own fonts and colours, links that HTML understands."""
+    svg = svg[svg.index("<svg") :]
+    svg = _SIZE.sub(r"\1", svg).replace("xlink:href", "href")
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = _FAMILY.sub(r"\1 var(--sans)", svg)
+    for colour, css in CSS_NAMES.items():
+        svg = svg.replace(colour, f"var(--{css})")
+    return svg
+
+
+def _data(panels: list[Panel]) -> str:
+    """The plotted figures as CSV, one row a mark."""
+    buffer = io.StringIO()
+    table = csv.writer(buffer, lineterminator="\n")
+    table.writerow(["scenario", "arm", "metric", "value", "low", "high", "unit", "number", "x"])
+    for panel in panels:
+        for mark in panel.marks:
+            number = mark.number
+            row = [number.scenario, mark.arm, number.metric, number.value, number.low, number.high]
+            table.writerow([*row, number.unit, number.id, mark.x.value if mark.x else ""])
+    return buffer.getvalue()

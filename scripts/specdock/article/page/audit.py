@@ -1,0 +1,138 @@
+"""The audit page's tables: every number, claim, gate and unusable cell."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import quote
+
+from specdock.article.study import Row, Study
+from specdock.article.words import meaning, verdict_word
+
+
+class Column(NamedTuple):
+    """A column; its kind is text, number, hash, or link (text, address, what sorts)."""
+
+    name: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class Table:
+    """One audit table."""
+
+    id: str
+    title: str
+    columns: list[Column]
+    rows: list[list]
+
+
+def audit_tables(numbers: list[Row], study: Study) -> list[Table]:
+    """The tables of the audit page; `numbers` are rows of the ledger."""
+    return [_numbers(numbers), _claims(study), _gates(study), _unusable(study)]
+
+
+def _numbers(numbers: list[Row]) -> Table:
+    columns = [
+        Column("note", "number"),
+        Column("printed", "link"),
+        Column("what it is"),
+        Column("exact", "number"),
+        Column("low", "number"),
+        Column("high", "number"),
+        Column("starts", "number"),
+        Column("kind"),
+        Column("source"),
+        Column("sha256", "hash"),
+        Column("rule"),
+        Column("template"),
+    ]
+    rows = [
+        [
+            row["note"],
+            [row["printed"], f"article.html#n-{quote(row['id'], safe='/@:=+')}", row["value"]],
+            row["title"],
+            row["value"],
+            row["low"],
+            row["high"],
+            row["seeds"],
+            f"{row['kind']}, synthetic" if row["synthetic"] else row["kind"],
+            f"{row['source']['file'].rsplit('/')[-1]}, {row['source']['rows'][0]}",
+            row["source"]["sha256"],
+            _rule(row),
+            _place(row),
+        ]
+        for row in numbers
+    ]
+    return Table("numbers", "Numbers", columns, rows)
+
+
+def _claims(study: Study) -> Table:
+    names = ["metric", "arm", "against", "scenario", "verdict"]
+    figures = ["value", "low", "high", "starts", "band"]
+    columns = [*map(Column, names), *(Column(name, "number") for name in figures), Column("method")]
+    rows = [
+        [
+            row["metric"].replace("_", " "),
+            row["arm"],
+            row["against"],
+            row["scenario"],
+            verdict_word(row["metric"], row["verdict"]),
+            row["value"],
+            row["low"],
+            row["high"],
+            row["seeds"],
+            row["band"],
+            f"{row['form']}; {row['method'] or row['reason']}",
+        ]
+        for row in study.comparisons.values()
+    ]
+    return Table("claims", "Claims", columns, rows)
+
+
+def _gates(study: Study) -> Table:
+    figures = ["threshold", "value", "low", "high"]
+    columns = [Column("gate"), Column("speaks of"), Column("must be")]
+    columns += [Column(name, "number") for name in figures]
+    columns += [Column("verdict"), Column("decided by")]
+    rows = [
+        [
+            row["gate"],
+            row["text"],
+            row["kind"].replace("_", " "),
+            *(row[name] for name in figures),
+            row["verdict"],
+            row["decided_by"],
+        ]
+        for row in study.gates
+    ]
+    return Table("gates", "Gates", columns, rows)
+
+
+def _unusable(study: Study) -> Table:
+    columns = [Column("arm"), Column("scenario"), Column("seed", "number"), Column("why")]
+    columns += [Column("code"), Column("cell"), Column("raw file")]
+    rows = [
+        [
+            row["arm"],
+            row["scenario"],
+            row["seed"],
+            "; ".join(meaning(code) for code in row["reasons"]),
+            ", ".join(row["reasons"]),
+            row["cell"],
+            row["raw_file"],
+        ]
+        for row in study.cells.values()
+        if not row["usable"]
+    ]
+    return Table("unusable", "Unusable cells", columns, rows)
+
+
+def _rule(row: Row) -> str | None:
+    if not row["rules"]:
+        return None
+    rule = row["rules"][0]
+    return f"{rule['rule']} ({rule['file']}:{rule['line']})"
+
+
+def _place(row: Row) -> str:
+    first, *more = row["places"]
+    return f"{first['template']}:{first['line']}" + (f" and {len(more)} others" if more else "")

@@ -1,0 +1,92 @@
+"""The article as one HTML file: Markdown rendered, every number a link that opens its drawer."""
+
+import base64
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+from specdock.article.bindings.figures import Placed
+from specdock.article.ledger import Entry
+from specdock.article.page.markdown import note_text
+from specdock.article.printed import BLOCK, TOKEN
+
+_NAME = re.compile(r"[^\w]+")
+
+
+@dataclass(frozen=True)
+class Body:
+    """The article's HTML before and from its first section, the section headings as (anchor,
+    text), and the endnotes as (id, text)."""
+
+    before: Markup
+    after: Markup
+    headings: list[tuple[str, Markup]]
+    notes: list[tuple[str, Markup]]
+
+
+def as_html(text: str, entries: dict[int, Entry], figures: list[Placed]) -> Body:
+    """Renders Markdown and fills its tokens; raw HTML in it is shown as text."""
+    parser = MarkdownIt("commonmark", {"html": False, "typographer": True})
+    parser.enable(["table", "smartquotes"])
+    tokens = parser.parse(text)
+    headings = _anchor_headings(tokens)
+    html = parser.renderer.render(tokens, parser.options, {})
+    html = html.replace("<table>", '<div class="wide" tabindex="0"><table>')
+    html = html.replace("</table>", "</table></div>")
+
+    def figure(match: re.Match[str]) -> str:
+        return _figure(figures[int(match.group(1))], parser)
+
+    def number(match: re.Match[str]) -> str:
+        return _number(entries[int(match.group(1))])
+
+    html = re.sub(rf"<p>{BLOCK.pattern}</p>", figure, html)
+    html = TOKEN.sub(number, html)
+    shown = [(anchor, Markup(TOKEN.sub(number, title))) for anchor, title in headings]
+    in_order = sorted(entries.values(), key=lambda entry: entry.note)
+    notes = [(entry.number.id, Markup(escape(note_text(entry)))) for entry in in_order]
+    before, section, after = html.partition("<h2")
+    return Body(Markup(before), Markup(section + after), shown, notes)
+
+
+def _number(entry: Entry) -> str:
+    number = entry.number
+    kind = "words" if number.words and number.value is None else number.form.shape
+    if number.kind == "estimate" and kind == "words":
+        kind = "absent"
+    exact = f' data-v="{number.value!r}"' if number.value is not None else ""
+    value, bracket, interval = entry.printed.partition(" (")
+    small = f" <small>({escape(interval)}</small>" if bracket and kind == "both" else ""
+    shown = escape(value) if small else escape(entry.printed)
+    return (
+        f'<a class="n {kind}" href="{escape(number.address)}" data-note="{entry.note}"{exact}>'
+        f"{shown}{small}</a>"
+    )
+
+
+def _figure(placed: Placed, parser: MarkdownIt) -> str:
+    figure = placed.figure
+    caption = parser.renderInline(str(placed.caption).strip())
+    data = base64.b64encode(figure.data.encode()).decode()
+    panels = "".join(f'<div class="panel">{svg}</div>' for svg in figure.panels)
+    return (
+        f'<figure id="{figure.name}" aria-label="{escape(figure.title)}">'
+        f'<div class="panels">{panels}</div><figcaption>{caption} '
+        f'<a class="data" download="{figure.name}.csv" href="data:text/csv;base64,{data}">Data</a>'
+        "</figcaption></figure>"
+    )
+
+
+def _anchor_headings(tokens: list[Token]) -> list[tuple[str, str]]:
+    """Gives every section heading an anchor made of its words; returns anchors with inner HTML."""
+    found = []
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open" and opening.tag == "h2":
+            anchor = _NAME.sub("-", TOKEN.sub("", inline.content).lower()).strip("-")
+            opening.attrSet("id", anchor)
+            found.append((anchor, str(escape(inline.content))))
+    return found

@@ -1,0 +1,380 @@
+"""Writes a whole study of invented numbers: plan, raw rows, tables and claims, of any size.
+
+Nothing here was measured. The figures are drawn from a small model of speculative decoding (a
+token rate without speculation, a speed-up per kind of text), so that tests can ask for a study in
+which the candidate wins, loses, is undecided, or does not exist.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from specdock.claims.build import build_claims
+from specdock.runs.requests import REQUEST_SCHEMA
+from specdock.tables.schema import CELLS, REQUESTS, SESSIONS
+
+Outcome = Literal["wins", "loses", "undecided"]
+COMMIT = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00"
+SPEED_UP = {"essays": 1.25, "code": 2.1, "sums": 2.6}
+TILT = {"wins": 1.3, "loses": 0.7, "undecided": 1.01}
+HOSTILE = '</script><img src=x onerror="window.hacked=1"> **bold** | `tick` & <b>'
+
+RULES = """rule resolve:
+    output:
+        plan="results/{study}/plan.json",
+    shell:
+        "true"
+
+
+rule measure:
+    output:
+        manifest="results/{study}/raw/{arm}/seed-{seed}/{fp}/manifest.json",
+        requests="results/{study}/raw/{arm}/seed-{seed}/{fp}/requests.parquet",
+    shell:
+        "true"
+
+
+rule tables:
+    output:
+        requests="results/{study}/tables/requests.parquet",
+        cells="results/{study}/tables/cells.parquet",
+        sessions="results/{study}/tables/sessions.parquet",
+    shell:
+        "true"
+
+
+rule claims:
+    output:
+        estimates="results/{study}/claims/estimates.parquet",
+        comparisons="results/{study}/claims/comparisons.parquet",
+        gates="results/{study}/claims/gates.parquet",
+    shell:
+        "true"
+"""
+
+
+@dataclass
+class SyntheticStudy:
+    """What to invent; `write` lays it under a folder that stands for the repository root."""
+
+    outcome: Outcome = "wins"
+    roles: dict[str, str | list[str]] = field(
+        default_factory=lambda: {
+            "reference": "plain",
+            "incumbent": "ngram",
+            "matched": "ngram-matched",
+            "candidate": "drafter",
+        }
+    )
+    arms: list[str] = field(default_factory=lambda: ["plain", "ngram", "ngram-matched", "drafter"])
+    workloads: dict[str, list[int]] = field(
+        default_factory=lambda: {"essays": [1, 4], "code": [1], "sums": [1]}
+    )
+    seeds: list[int] = field(default_factory=lambda: [1, 2, 3])
+    requests: int = 12
+    text: str = "An invented answer. "
+    note: str | None = None
+    unusable: tuple[str, str] | None = ("ngram-matched", "code@1")
+    not_run: tuple[str, str] | None = ("ngram-matched", "sums@1")
+    dirty: str = ""
+    name: str = "synthetic"
+
+    def write(self, root: Path) -> Path:
+        """Writes everything under `root`; returns results/<name>."""
+        study = root / "results" / self.name
+        for folder in ("tables", "claims"):
+            (study / folder).mkdir(parents=True, exist_ok=True)
+        self._write_config(root)
+        rng = np.random.default_rng(7)
+        cells, sessions = [], []
+        starts = [(seed, arm) for seed in self.seeds for arm in self.arms]
+        table = study / "tables/requests.parquet"
+        with pq.ParquetWriter(table, REQUESTS, compression="zstd") as requests:
+            for order, (seed, arm) in enumerate(starts):
+                measured, session = self._session(root, study, arm, seed, order, rng, requests)
+                cells += measured
+                sessions.append(session)
+        cells_file = study / "tables/cells.parquet"
+        pq.write_table(pa.Table.from_pylist(cells, CELLS), cells_file)
+        pq.write_table(pa.Table.from_pylist(sessions, SESSIONS), study / "tables/sessions.parquet")
+        plan = self._plan()
+        (study / "plan.json").write_text(json.dumps(plan, indent=1), encoding="utf-8")
+        build_claims(plan, cells_file, study / "claims")
+        return study
+
+    # The plan
+
+    def _scenarios(self) -> list[dict]:
+        return [
+            {
+                "id": f"{workload}@{streams}",
+                "workload": workload,
+                "streams": streams,
+                "requests": self.requests,
+                "warmups": streams,
+                "max_tokens": 128,
+                "sampling_name": "greedy",
+                "sampling": {"temperature": 0.0, "top_p": 1.0, "top_k": -1},
+                "grade": "exact-match" if workload == "sums" else None,
+                "floor": 0.3 if workload == "sums" else None,
+                "fixed_length": False,
+            }
+            for workload, levels in self.workloads.items()
+            for streams in levels
+        ]
+
+    def _arm(self, arm: str) -> dict:
+        plain = arm == self.roles.get("reference")
+        drafter = arm == self.roles.get("candidate")
+        return {
+            "name": arm,
+            "engine_name": "vllm-0.32.0-cpu",
+            "engine": {
+                "adapter": "vllm",
+                "version": "0.32.0",
+                "device": "cpu",
+                "note": "a third party's rebuild",
+                "environment": {"kind": "venv", "lock": "envs/vllm-0.32.0-cpu.lock"},
+            },
+            "environment": "e" * 16,
+            "target": {"name": "tiny-target", "pin": "a" * 16},
+            "drafter": {"name": "tiny-drafter", "pin": "d" * 16} if drafter else None,
+            "speculation": {
+                "method": "none" if plain else "draft_model" if drafter else "ngram",
+                "draft_tokens": None if plain else 5,
+            },
+            "serve": {"request_slots": 16, "memory_utilization": 0.85},
+            "note": self.note,
+            "ready_timeout": 600,
+        }
+
+    def _plan(self) -> dict:
+        return {
+            "study": self.name,
+            "title": "An invented study of speculative decoding",
+            "question": "Is a second model worth more than guessing from the prompt?",
+            "hardware": "no machine: every figure here is invented",
+            "commit": COMMIT,
+            "arms": {arm: self._arm(arm) for arm in self.arms},
+            "scenarios": self._scenarios(),
+            "seeds": self.seeds,
+            "roles": self.roles,
+            "band": {"output_rate": 0.03, "ttft_median": 0.1, "tpot_median": 0.03},
+            "gates": self._gates(),
+            "chain": [],
+            "caveats": [],
+            "published": None,
+        }
+
+    def _gates(self) -> list[dict]:
+        candidate, incumbent = self.roles.get("candidate"), self.roles.get("incumbent")
+        if candidate is None:
+            return []
+        limits = dict.fromkeys(("against", "at_least", "at_most", "no_worse_than"))
+        of = {"arm": candidate, "scenario": "essays@1"}
+        gates = [{**of, "metric": "output_rate", "at_least": 20.0}]
+        if incumbent:
+            against = {"against": incumbent, "metric": "output_rate"}
+            gates.append({**of, **against, "at_least": 0.03})
+        return [limits | gate for gate in gates]
+
+    def _write_config(self, root: Path) -> None:
+        (root / "rules").mkdir(exist_ok=True)
+        (root / "rules/all.smk").write_text(RULES, encoding="utf-8")
+        (root / "config").mkdir(exist_ok=True)
+        (root / "config/facts.yaml").write_text("{}\n", encoding="utf-8")
+
+    # Sessions, cells and raw rows
+
+    def _rate(self, arm: str, workload: str) -> float:
+        base = 18.0
+        if arm == self.roles.get("reference"):
+            return base
+        speed_up = SPEED_UP.get(workload, 1.5)
+        return base * speed_up * (TILT[self.outcome] if arm == self.roles.get("candidate") else 1.0)
+
+    def _session(
+        self,
+        root: Path,
+        study: Path,
+        arm: str,
+        seed: int,
+        order: int,
+        rng: np.random.Generator,
+        requests: pq.ParquetWriter,
+    ) -> tuple[list[dict], dict]:
+        fp = hashlib.sha256(f"{arm}/{seed}".encode()).hexdigest()[:16]
+        folder = study / "raw" / arm / f"seed-{seed}" / fp
+        folder.mkdir(parents=True, exist_ok=True)
+        raw_file = str((folder / "requests.parquet").relative_to(root))
+        session = f"{arm}.seed-{seed}"
+        start = datetime(2026, 11, 29, 9, tzinfo=UTC) + timedelta(minutes=5 * order)
+        cells, raw, rows, first = [], [], [], 0
+        for scenario in self._scenarios():
+            if (arm, scenario["id"]) == self.not_run:
+                continue
+            made = self._cell(arm, seed, scenario, session, raw_file, first, start, rng)
+            cells.append(made[0])
+            raw.append(made[1])
+            rows.append(made[2])
+            first += self.requests
+        pq.write_table(pa.concat_tables(raw), folder / "requests.parquet", compression="zstd")
+        requests.write_table(pa.concat_tables(rows))
+        log = [f"INFO line {n} of an invented log" for n in range(1, 40)]
+        log[11] = "INFO Using CPU attention backend for an invented engine"
+        (folder / "server.log").write_text("\n".join(log) + "\n", encoding="utf-8")
+        (folder / "manifest.json").write_text(json.dumps({"session": session}), encoding="utf-8")
+        return cells, {
+            "study": self.name,
+            "arm": arm,
+            "seed": seed,
+            "session": session,
+            "engine": "vllm-0.32.0-cpu",
+            "engine_version": "0.32.0+cpu",
+            "started_at": start,
+            "ready_after": 31.5 + rng.normal(0, 2),
+            "order": order,
+            "kv_pool_tokens": 120_000 if arm != self.roles.get("candidate") else 96_000,
+            "request_slots": 16,
+            "argv": ["vllm", "serve", "resources/tiny-target", "--port", "18100", "--arm", arm],
+            "environment": json.dumps({"VLLM_CPU_KVCACHE_SPACE": "1"}),
+            "lock_sha256": hashlib.sha256(b"lock").hexdigest(),
+            "target": f"tiny-target.{'a' * 16}",
+            "drafter": f"tiny-drafter.{'d' * 16}" if arm == self.roles.get("candidate") else None,
+            "gpu": json.dumps({"absent": "no NVIDIA driver on this machine"}),
+            "host": json.dumps({"processor": "invented", "cores": 2}),
+            "commit": COMMIT,
+            "dirty": self.dirty,
+            "evidence": [
+                {
+                    "fact": "attention_backend",
+                    "value": "CPU attention",
+                    "line": 12,
+                    "text": log[11],
+                }
+            ],
+            "log_file": str((folder / "server.log").relative_to(root)),
+            "manifest_file": str((folder / "manifest.json").relative_to(root)),
+        }
+
+    def _cell(
+        self,
+        arm: str,
+        seed: int,
+        scenario: dict,
+        session: str,
+        raw_file: str,
+        first: int,
+        start: datetime,
+        rng: np.random.Generator,
+    ) -> tuple[dict, pa.Table, pa.Table]:
+        n, streams = self.requests, scenario["streams"]
+        noise = 0.12 if self.outcome == "undecided" else 0.01
+        rate = self._rate(arm, scenario["workload"]) * np.exp(rng.normal(0, noise))
+        tokens = rng.integers(60, 129, n)
+        ttft = rng.lognormal(np.log(0.12 * streams**0.5), 0.15, n)
+        tpot = rng.lognormal(np.log(1 / rate), 0.06, n)
+        duration = ttft + tpot * (tokens - 1)
+        t_send = np.floor(np.arange(n) / streams) * duration.mean()
+        speculates = arm != self.roles.get("reference")
+        steps = 24
+        accepted = rng.binomial(5, min(0.9, 0.18 * rate / 18), n * steps) if speculates else []
+        offsets = np.arange(n + 1) * steps if speculates else np.zeros(n + 1)
+        fp = hashlib.sha256(f"{arm}/{seed}/{scenario['id']}".encode()).hexdigest()[:16]
+        key = {"arm": arm, "scenario": scenario["id"], "seed": seed, "cell": fp, "session": session}
+        shared = {
+            "request": np.arange(n),
+            "prompt_id": [f"{scenario['workload']}-{i}" for i in range(n)],
+            "prompt_tokens": np.full(n, 80),
+            "completion_tokens": tokens,
+        }
+        raw = {
+            "phase": ["measured"] * n,
+            "body": ["{}"] * n,
+            "text": [f"{self.text}({i})" for i in range(n)],
+            "t_send": t_send,
+            "t_first": t_send + ttft,
+            "t_last": t_send + duration,
+            "t_end": t_send + duration,
+            "step_accepted": pa.ListArray.from_arrays(
+                pa.array(offsets, pa.int32()), pa.array(accepted, pa.int32())
+            ),
+        }
+        table = {
+            "study": [self.name] * n,
+            "ttft": ttft * 1e3,
+            "tpot": tpot * 1e3,
+            "latency": duration * 1e3,
+            "steps": np.full(n, steps) if speculates else tokens - 1,
+            "raw_file": [raw_file] * n,
+            "raw_row": np.arange(first, first + n),
+        }
+        columns = {name: [value] * n for name, value in key.items()} | shared
+        length = 1 + float(np.mean(accepted)) if speculates else None
+        bad = (arm, scenario["id"]) == self.unusable
+        graded = n if scenario["grade"] else None
+        correct = int(rng.binomial(n, 0.6)) if graded else None
+        drafts = n * steps
+        wall = float((t_send + duration).max())
+        cell = {
+            "study": self.name,
+            "arm": arm,
+            "scenario": scenario["id"],
+            "seed": seed,
+            "cell": fp,
+            "session": session,
+            "workload": scenario["workload"],
+            "streams": streams,
+            "sampling": "greedy",
+            "engine": "vllm-0.32.0-cpu",
+            "fixed_length": False,
+            "synthetic": True,
+            "usable": not bad,
+            "reasons": ["degenerate-output"] if bad else [],
+            "remarks": ["synthetic", "third-party-engine"],
+            "requests": n,
+            "window_start": start,
+            "wall": wall,
+            "prompt_tokens": 80 * n,
+            "completion_tokens": int(tokens.sum()),
+            "output_rate": rate * streams**0.8,
+            "ttft_median": float(np.median(ttft)) * 1e3,
+            "ttft_mean": float(ttft.mean()) * 1e3,
+            "tpot_median": float(np.median(tpot)) * 1e3,
+            "latency_median": float(np.median(duration)) * 1e3,
+            "finished_stop": 0.8,
+            "drafts": drafts if speculates else 0,
+            "draft_tokens": drafts * 5 if speculates else 0,
+            "accepted_tokens": int(np.sum(accepted)) if speculates else 0,
+            "al_counter": length,
+            "al_committed": length,
+            "acceptance_rate": (length - 1) / 5 if length else None,
+            "graded": graded,
+            "correct": correct,
+            "accuracy": correct / graded if graded else None,
+            "degenerate": n if bad else 0,
+            "client_cpu": 0.05,
+            "loop_lag": 3.0,
+            "raw_file": raw_file,
+            "raw_rows": list(range(first, first + n)),
+        }
+        return cell, _table(columns | raw, REQUEST_SCHEMA), _table(columns | table, REQUESTS)
+
+
+def _table(columns: dict, schema: pa.Schema) -> pa.Table:
+    """A table of a schema; columns that are not given are null."""
+    rows = len(next(iter(columns.values())))
+    arrays = [
+        pa.array(columns[item.name], item.type)
+        if item.name in columns
+        else pa.nulls(rows, item.type)
+        for item in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)
