@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from rich.console import Console
+
 from specdock.errors import SpecdockError
 from specdock.plan.matrix import print_matrix
 from specdock.plan.resolve import resolve

@@ -3,9 +3,9 @@
 import re
 
 import pytest
+
 from specdock.plan.problems import ConfigError
 from specdock.plan.resolve import resolve
-
 from tests.plan.repository import MODELS, STUDY, write_repository
 
 
@@ -122,3 +122,9 @@ def test_a_speculative_key_that_this_engine_version_lacks_is_refused_for_that_ve
 def test_an_unknown_study_lists_the_known_ones(tmp_path):
     with pytest.raises(ConfigError, match="did you mean tiny"):
         resolve(write_repository(tmp_path), "tinny")
+
+
+def test_a_study_that_extends_itself_is_refused_with_the_other_studies(tmp_path):
+    message = refused(tmp_path, STUDY + "extends: tiny\n")
+    assert "config/studies/tiny.yaml: extends" in message
+    assert "found    tiny" in message

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+
 from specdock.plan.resolve import resolve
 from specdock.plan.schema import study_schema
-
 from tests.plan.repository import STUDY, write_repository
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +79,15 @@ def test_sweeps_become_arms_that_carry_the_swept_values(tmp_path):
     assert plan.arms["ngram-old-draft-tokens-2"].speculation.draft_tokens == 2
     assert plan.arms["ngram-old-draft-tokens-3"].speculation.draft_tokens == 3
     assert "ngram-old" not in plan.arms
+
+
+def test_a_study_may_extend_another_and_change_a_part(tmp_path):
+    root = write_repository(tmp_path)
+    other = root / "config/studies/other.yaml"
+    other.write_text("extends: tiny\nseeds: [7]\narms: {ngram-old: null}\n")
+    plan = resolve(root, "other")
+    assert set(plan.arms) == {"plain", "ngram"}
+    assert {session.spec.seed for session in plan.sessions} == {7}
 
 
 def test_every_seed_runs_all_arms_in_an_order_of_its_own(tmp_path):

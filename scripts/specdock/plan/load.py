@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 
-from specdock.plan.inherit import inherit
+from specdock.plan.inherit import inherit, merge
 from specdock.plan.models import Checkpoint, DataSet, Engine, Study
 from specdock.plan.problems import ConfigError, Problem, from_validation, unknown_name
 
@@ -64,18 +64,31 @@ def load_data_sets(root: Path) -> dict[str, DataSet]:
 
 
 def load_study(root: Path, name: str) -> Study:
-    """config/studies/<name>.yaml with arms complete: `defaults`, `extends` and `sweep` applied."""
+    """config/studies/<name>.yaml, complete.
+
+    A study may `extends` another one; `defaults`, `extends` and `sweep` of its arms are applied.
+    """
     shown = f"config/studies/{name}.yaml"
-    path = root / shown
-    if not path.is_file():
-        known = [p.stem for p in (root / "config/studies").glob("*.yaml")]
-        raise ConfigError([unknown_name("config/config.yaml", "study", name, known)])
-    raw = read_yaml(path, shown)
+    raw = _written_study(root, name, "config/config.yaml", "study")
     arms = raw.get("arms")
     if isinstance(arms, dict):
         raw["arms"] = inherit(arms, shown, "arms.", raw.get("defaults") or {})
     raw.pop("defaults", None)
     try:
-        return TypeAdapter(Study).validate_python(raw)
+        return Study.model_validate(raw)
     except ValidationError as error:
         raise ConfigError(from_validation(error, shown, Study)) from None
+
+
+def _written_study(root: Path, name: str, asked_in: str, key: str, *above: str) -> dict:
+    """A study file with its base laid under it; `asked_in` and `key` name who asked for it."""
+    known = [path.stem for path in (root / "config/studies").glob("*.yaml")]
+    if name not in known or name in above:
+        others = [study for study in known if study not in above]
+        raise ConfigError([unknown_name(asked_in, key, name, others)])
+    shown = f"config/studies/{name}.yaml"
+    raw = read_yaml(root / shown, shown)
+    base = raw.pop("extends", None)
+    if base is None:
+        return raw
+    return merge(_written_study(root, str(base), shown, "extends", *above, name), raw)

@@ -220,6 +220,6 @@ def _decides(arm: ArmSpec) -> dict:
 
 
 def _load(scenario: ScenarioSpec) -> dict:
-    """What of a scenario decides its results: not its name, grade, floor or patience."""
-    left_out = {"id", "workload", "data_set", "sampling_name", "grade", "floor", "request_timeout"}
+    """What of a scenario decides its results: not its grade, floor or patience."""
+    left_out = {"workload", "data_set", "sampling_name", "grade", "floor", "request_timeout"}
     return scenario.model_dump(exclude=left_out, exclude_none=True)

@@ -22,6 +22,8 @@ def study_schema() -> dict:
         },
         **partial,
     }
+    schema["properties"]["extends"] = {"type": "string", "description": "study laid under this"}
+    schema["required"] = []
     schema["properties"]["defaults"] = {
         "$ref": "#/$defs/Arm",
         "description": "laid under every arm",

@@ -7,21 +7,22 @@ from functools import cache
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from specdock.pins.fetch import ensure_fetched
+from specdock.runs.host import host_facts
+from specdock.runs.power import gpu_state, sampler
+from specdock.runs.progress import Progress
+from specdock.workloads.prompts import Prompt, read_prompts, select
+
 from specdock.engines import ADAPTERS
 from specdock.engines.contract import Placed
 from specdock.environments.build import build
 from specdock.errors import SpecdockError
-from specdock.pins.fetch import ensure_fetched
 from specdock.plan.fingerprint import sha256_of
 from specdock.plan.resolve import measuring_code
 from specdock.plan.spec import CellSpec, Pinned, SessionSpec
-from specdock.runs.host import host_facts
 from specdock.runs.ledger import PACKED, Ledger
-from specdock.runs.power import gpu_state, sampler
-from specdock.runs.progress import Progress
 from specdock.runs.repository import repository_state
 from specdock.runs.session import Bench, measure_missing, missing_cells
-from specdock.workloads.prompts import Prompt, read_prompts, select
 
 
 def measure(spec: SessionSpec, root: Path, out: Path, log: Path) -> None:
@@ -43,7 +44,7 @@ def measure(spec: SessionSpec, root: Path, out: Path, log: Path) -> None:
         "study": spec.study,
         "arm": spec.arm.name,
         "seed": spec.seed,
-        "spec": spec.model_dump(mode="json"),
+        "spec": spec.model_dump(mode="json", exclude_defaults=True),
         "files": {name: sha256_of(out / name) for name in PACKED},
         **packed,
     }

@@ -9,7 +9,9 @@ def repository_state(root: Path) -> dict:
     """`commit`, `patch` (text of the uncommitted change to tracked files, results aside) and
     `dirty` (its sha256, empty if there is none). Outside git the commit is empty."""
     commit = _git(root, "rev-parse", "HEAD").strip()
-    patch = _git(root, "diff", "HEAD", "--", ".", ":!results") if commit else ""
+    if not commit:
+        return {"commit": "", "patch": "", "dirty": ""}
+    patch = _git(root, "diff", "HEAD", "--", ".", ":!results")
     untracked = _git(root, "ls-files", "--others", "--exclude-standard", "--", "scripts", "config")
     patch += "".join(_as_patch(root / name, name) for name in untracked.splitlines())
     dirty = hashlib.sha256(patch.encode()).hexdigest() if patch else ""

@@ -14,16 +14,17 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from prometheus_client.parser import text_string_to_metric_families
-from specdock.engines.contract import Adapter, Placed
-from specdock.errors import SpecdockError
-from specdock.plan.spec import CellSpec, SessionSpec
 from specdock.runs.client import CellFailed, CellPlan, measure_cell
-from specdock.runs.ledger import FinishedCell, Ledger
 from specdock.runs.power import PowerSampler
 from specdock.runs.progress import Progress
 from specdock.runs.requests import as_table
-from specdock.runs.server import Server, free_port
 from specdock.workloads.prompts import Prompt
+
+from specdock.engines.contract import Adapter, Placed
+from specdock.errors import SpecdockError
+from specdock.plan.spec import CellSpec, SessionSpec
+from specdock.runs.ledger import FinishedCell, Ledger
+from specdock.runs.server import Server, free_port
 
 SETTLE_SECONDS = 0.3
 SETTLE_TRIES = 20

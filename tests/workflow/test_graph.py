@@ -1,0 +1,80 @@
+"""What Snakemake would run after an edit: exactly what must, in a clone that has no memory."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.workflow.clone import clone, edit, planned_jobs, pretend_measured
+
+DEMO = "config/studies/demo.yaml"
+
+
+@pytest.fixture
+def measured(tmp_path):
+    root = clone(tmp_path)
+    pretend_measured(root)
+    return root
+
+
+def test_a_bare_clone_measures_every_arm_and_seed(tmp_path):
+    jobs = planned_jobs(clone(tmp_path), "article")
+    assert jobs["measure"] == jobs["resolve"] == jobs["grade"]
+    assert jobs["measure"] > 1
+
+
+def test_a_clone_with_committed_results_measures_nothing(measured):
+    jobs = planned_jobs(measured, "article")
+    assert not jobs.keys() & {"measure", "resolve", "pin", "fetch", "environment_marker"}
+
+
+def test_a_new_arm_is_the_only_one_measured(measured):
+    edit(measured, DEMO, "roles:", "  one-more:\n    extends: ngram\n    note: more\n\nroles:")
+    jobs = planned_jobs(measured, "article")
+    assert jobs["measure"] == jobs["resolve"] == jobs["grade"] == 2
+    assert jobs["tables"] == jobs["claims"] == 1
+    assert not jobs.keys() & {"pin", "fetch", "environment_marker"}
+
+
+def test_a_changed_lock_measures_that_engine_only(measured):
+    edit(measured, "envs/vllm-0.27.1-cpu.lock", "--hash", "--hash=sha256:0 --hash")
+    jobs = planned_jobs(measured, "article")
+    assert jobs["environment_marker"] == 1
+    assert 0 < jobs["measure"] < planned_jobs(measured, "article", "--forceall")["measure"]
+
+
+def test_a_reverted_edit_uses_the_old_results(measured):
+    edit(measured, DEMO, "draft_tokens: 5", "draft_tokens: 6")
+    assert planned_jobs(measured, "article")["measure"] > 0
+    edit(measured, DEMO, "draft_tokens: 6", "draft_tokens: 5")
+    assert "measure" not in planned_jobs(measured, "article")
+
+
+def test_an_edit_of_a_template_renders_and_does_no_more(measured):
+    planned = planned_jobs(measured, "article")
+    edit(measured, "article/article.md.j2", "\n", "\n\n")
+    assert "measure" not in planned_jobs(measured, "article")
+    assert planned_jobs(measured, "article").keys() == planned.keys()
+
+
+def test_a_lost_manifest_is_noticed(measured):
+    lost = next((measured / "results/demo/raw").glob("*/*/*/manifest.json"))
+    lost.unlink()
+    assert planned_jobs(measured, "article")["measure"] == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("engine: vllm-0.32.0-cpu", "engine: vllm-0.32-cpu", "did you mean vllm-0.32.0-cpu?"),
+        ("seeds: [", "seeds: [1, ", "seeds are given twice"),
+    ],
+)
+def test_a_mistake_in_config_ends_before_the_graph(measured, old, new, words):
+    edit(measured, DEMO, old, new)
+    command = [sys.executable, "-m", "snakemake", "-n", "--cores", "1", "article"]
+    done = subprocess.run(command, cwd=measured, capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "config/studies/demo.yaml" in done.stderr + done.stdout
+    assert words in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
