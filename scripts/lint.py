@@ -4,7 +4,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from specdock.article.catalogue import load_facts
 from specdock.article.render import lint_article
 from specdock.errors import SpecdockError
 
@@ -16,7 +15,7 @@ def main() -> None:
     parser.add_argument("--no-waivers", action="store_true", help="list what was waived, and fail")
     arguments = parser.parse_args()
     try:
-        report = lint_article(arguments.templates, list(load_facts(Path.cwd())))
+        report = lint_article(arguments.templates)
         report.require_clean()
     except SpecdockError as problem:
         print(problem, file=sys.stderr)

@@ -88,6 +88,7 @@ function drawerOf(data) {
       session.lock ? el("div", { class: "soft" }, "lock ", short(session.lock)) : null,
       pins.filter(Boolean).map((pin) => el("div", { class: "soft" }, pin)),
       session.gpu ? el("div", { class: "soft" }, "card ", word(session.gpu)) : null,
+      session.host ? el("div", { class: "soft" }, "host ", word(session.host)) : null,
       session.commit ? el("div", { class: "soft" }, "measured at commit ", short(session.commit),
         session.dirty ? " with uncommitted changes" : "") : null,
     );
@@ -142,6 +143,13 @@ function drawerOf(data) {
     return drawn;
   }
 
+  // The value alone, with its unit; the interval has a line of its own.
+  function headline(number) {
+    const value = number.printed.replace(/ \([^()]* to [^()]*\)$/, "");
+    const bare = number.kind === "estimate" && /\d$/.test(value) && number.unit;
+    return bare ? `${value} ${number.unit}` : value;
+  }
+
   function facts(number) {
     const level = number.level ? `${Math.round(100 * number.level)} % interval ` : "interval ";
     const ends = number.low !== undefined && number.high !== undefined
@@ -170,7 +178,7 @@ function drawerOf(data) {
     drawer.setAttribute("aria-label", number.title);
     drawer.replaceChildren(
       el("header", {}, el("p", {}, number.title), button),
-      el("p", { class: "value" }, number.printed),
+      el("p", { class: "value" }, headline(number)),
       ...facts(number),
       ...strips(number),
       el("h3", {}, "Where it comes from"),

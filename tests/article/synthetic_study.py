@@ -111,6 +111,11 @@ class SyntheticStudy:
 
     # The plan
 
+    def _first(self, role: str) -> str | None:
+        """The first arm that plays a role."""
+        arms = self.roles.get(role)
+        return arms[0] if isinstance(arms, list) else arms
+
     def _scenarios(self) -> list[dict]:
         return [
             {
@@ -131,8 +136,8 @@ class SyntheticStudy:
         ]
 
     def _arm(self, arm: str) -> dict:
-        plain = arm == self.roles.get("reference")
-        drafter = arm == self.roles.get("candidate")
+        plain = arm == self._first("reference")
+        drafter = arm == self._first("candidate")
         return {
             "name": arm,
             "engine_name": "vllm-0.32.0-cpu",
@@ -174,7 +179,7 @@ class SyntheticStudy:
         }
 
     def _gates(self) -> list[dict]:
-        candidate, incumbent = self.roles.get("candidate"), self.roles.get("incumbent")
+        candidate, incumbent = self._first("candidate"), self._first("incumbent")
         if candidate is None:
             return []
         limits = dict.fromkeys(("against", "at_least", "at_most", "no_worse_than"))
@@ -195,10 +200,10 @@ class SyntheticStudy:
 
     def _rate(self, arm: str, workload: str) -> float:
         base = 18.0
-        if arm == self.roles.get("reference"):
+        if arm == self._first("reference"):
             return base
         speed_up = SPEED_UP.get(workload, 1.5)
-        return base * speed_up * (TILT[self.outcome] if arm == self.roles.get("candidate") else 1.0)
+        return base * speed_up * (TILT[self.outcome] if arm == self._first("candidate") else 1.0)
 
     def _session(
         self,
@@ -241,13 +246,13 @@ class SyntheticStudy:
             "started_at": start,
             "ready_after": 31.5 + rng.normal(0, 2),
             "order": order,
-            "kv_pool_tokens": 120_000 if arm != self.roles.get("candidate") else 96_000,
+            "kv_pool_tokens": 120_000 if arm != self._first("candidate") else 96_000,
             "request_slots": 16,
             "argv": ["vllm", "serve", "resources/tiny-target", "--port", "18100", "--arm", arm],
             "environment": json.dumps({"VLLM_CPU_KVCACHE_SPACE": "1"}),
             "lock_sha256": hashlib.sha256(b"lock").hexdigest(),
             "target": f"tiny-target.{'a' * 16}",
-            "drafter": f"tiny-drafter.{'d' * 16}" if arm == self.roles.get("candidate") else None,
+            "drafter": f"tiny-drafter.{'d' * 16}" if arm == self._first("candidate") else None,
             "gpu": json.dumps({"absent": "no NVIDIA driver on this machine"}),
             "host": json.dumps({"processor": "invented", "cores": 2}),
             "commit": COMMIT,
@@ -283,7 +288,7 @@ class SyntheticStudy:
         tpot = rng.lognormal(np.log(1 / rate), 0.06, n)
         duration = ttft + tpot * (tokens - 1)
         t_send = np.floor(np.arange(n) / streams) * duration.mean()
-        speculates = arm != self.roles.get("reference")
+        speculates = arm != self._first("reference")
         steps = 24
         accepted = rng.binomial(5, min(0.9, 0.18 * rate / 18), n * steps) if speculates else []
         offsets = np.arange(n + 1) * steps if speculates else np.zeros(n + 1)

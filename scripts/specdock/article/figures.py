@@ -76,28 +76,20 @@ def draw(
     height: float,
     words: list[str],
 ) -> Figure:
-    """Draws every panel alone and all together.
+    """Draws every panel, and lays all of them out in one drawing.
 
     `height` is of one panel, in inches; `words` are further names from the data in the drawing.
     """
+    drawn = []
     with _style(name):
-        single = []
         for panel in panels:
             canvas = Canvas((PANEL_WIDTH, height), layout="constrained")
             paint(canvas.subplots(), panel)
-            single.append(_inline(_svg(canvas)))
-        columns = min(2, len(panels))
-        rows = -(-len(panels) // columns)
-        canvas = Canvas((PANEL_WIDTH * columns, height * rows), layout="constrained")
-        grid = canvas.subplots(rows, columns, squeeze=False).ravel()
-        for axes, panel in zip(grid, panels, strict=False):
-            paint(axes, panel)
-        for axes in grid[len(panels) :]:
-            axes.set_axis_off()
-        whole = _svg(canvas).replace('xlink:href="#n-', 'xlink:href="../article.html#n-')
+            drawn.append(_svg(canvas))
+    single, whole = [_inline(svg) for svg in drawn], _side_by_side(drawn, height)
     names = {text for panel in panels for text in (panel.title, panel.x_label)}
-    names |= {mark.arm for panel in panels for mark in panel.marks}
     marks = [mark for panel in panels for mark in panel.marks]
+    names |= {text for mark in marks for text in (mark.arm, mark.number.words)}
     numbers = [number for mark in marks for number in (mark.number, mark.x) if number]
     labels = frozenset(names | set(words))
     return Figure(name, title, single, whole, _data(panels), labels, numbers)
@@ -108,6 +100,18 @@ def paint_ranges(axes: Axes, panel: Panel) -> None:
     _frame(axes, panel.title, panel.x_label)
     places = range(len(panel.marks), 0, -1)
     for place, mark in zip(places, panel.marks, strict=True):
+        if mark.number.value is None:
+            axes.annotate(
+                mark.number.words,
+                (0, place),
+                xytext=(4, 0),
+                textcoords="offset points",
+                va="center",
+                color=SOFT,
+                fontsize=7.5,
+                style="italic",
+            )
+            continue
         _dot(axes, mark.number.value, place, mark)
         if mark.number.low is not None:
             ends = mark.number.low, mark.number.high
@@ -183,6 +187,7 @@ def _style(salt: str) -> Iterator[None]:
         "svg.fonttype": "none",
         "svg.hashsalt": salt,
         "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans"],
         "text.parse_math": False,
         "axes.linewidth": 0.8,
         "figure.constrained_layout.h_pad": 0.06,
@@ -197,19 +202,40 @@ def _svg(canvas: Canvas) -> str:
     return buffer.getvalue()
 
 
-_SIZE = re.compile(r'(<svg[^>]*?) width="[\d.]+pt" height="[\d.]+pt"')
-_FAMILY = re.compile(r"(font: [^;\"]*?px) [^;\"]*")
+_HEAD = re.compile(r"<svg [^>]*>")
+_STYLE = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
+_FAMILY = re.compile(r"'DejaVu Sans', sans-serif")
+_GROUP_ID = re.compile(r'<g id="[^"]*"')
 
 
 def _inline(svg: str) -> str:
-    """For the page: no prolog, the page's own fonts and colours, links that HTML understands."""
-    svg = svg[svg.index("<svg") :]
-    svg = _SIZE.sub(r"\1", svg).replace("xlink:href", "href")
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = _FAMILY.sub(r"\1 var(--sans)", svg)
+    """For the page: no prolog, no ids but those that the drawing refers to, the page's own fonts
+    and colours."""
+    svg = _STYLE.sub("", svg[svg.index("<svg") :])
+    box = re.search(r'viewBox="[^"]*"', _HEAD.search(svg).group()).group()
+    svg = _HEAD.sub(f"<svg {box}>", svg, count=1).replace("xlink:href", "href")
+    svg = _FAMILY.sub("var(--sans)", _GROUP_ID.sub("<g", svg))
     for colour, css in CSS_NAMES.items():
         svg = svg.replace(colour, f"var(--{css})")
     return svg
+
+
+def _side_by_side(drawn: list[str], height: float) -> str:
+    """All panels in one drawing, for a page that shows image files."""
+    width, height = PANEL_WIDTH * 72, height * 72
+    columns = min(2, len(drawn))
+    rows = -(-len(drawn) // columns)
+    body = []
+    for place, svg in enumerate(drawn):
+        svg = _STYLE.sub("", svg[svg.index("<svg") :])
+        x, y = place % columns * width, place // columns * height
+        head = f'<svg x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}">'
+        body.append(_HEAD.sub(head, svg, count=1))
+    content = "".join(body).replace('xlink:href="#n-', 'xlink:href="../article.html#n-')
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        f' viewBox="0 0 {columns * width:g} {rows * height:g}">\n{content}\n</svg>\n'
+    )
 
 
 def _data(panels: list[Panel]) -> str:

@@ -28,10 +28,10 @@ class Form:
                 if low is not None
                 else "no interval"
             )
-        shown = decimal(self.shown(value), digits, self.signed)
+        shown = decimal(self.shown(value), digits, self.signed) + self.suffix
         if self.shape == "both" and low is not None:
-            shown = f"{shown} ({self._interval(low, high, digits)})"
-        return shown + self.suffix
+            shown += f" ({self._interval(low, high, digits)})"
+        return shown
 
     def _interval(self, low: float, high: float, digits: int) -> str:
         ends = (decimal(self.shown(end), digits, self.signed) for end in (low, high))

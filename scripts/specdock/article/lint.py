@@ -99,10 +99,8 @@ def denied(text: str) -> Iterator[tuple[int, str]]:
             yield offset, letter
 
 
-def lint_templates(
-    folder: Path, environment: Environment, bindings: set[str], facts: Iterable[str]
-) -> Report:
-    """Lints every template under a folder; `facts` are the ids that some template must quote."""
+def lint_templates(folder: Path, environment: Environment, bindings: set[str]) -> Report:
+    """Lints every template under a folder; `bindings` are the names that it may call."""
     report = Report()
     trees: dict[str, nodes.Template] = {}
     for path in sorted(folder.rglob("*.j2")):
@@ -114,7 +112,7 @@ def lint_templates(
             *_typed_constants(name, trees[name], bindings),
         ]
         _sort_by_waiver(f"article/{name}", found, _waivers(source, environment), report)
-    report.findings += _unused(trees, set(facts))
+    report.findings += _unused(trees)
     return report
 
 
@@ -218,17 +216,14 @@ def _sort_by_waiver(
 # Declared, yet not used
 
 
-def _unused(trees: dict[str, nodes.Template], facts: set[str]) -> Iterator[Finding]:
-    loaded, included, quoted = set(), {"article.md.j2"}, set()
+def _unused(trees: dict[str, nodes.Template]) -> Iterator[Finding]:
+    loaded, included = set(), {"article.md.j2"}
     for tree in trees.values():
         loaded |= {node.name for node in tree.find_all(nodes.Name) if node.ctx == "load"}
         for node in tree.find_all((nodes.Include, nodes.FromImport, nodes.Import)):
             included |= {constant.value for constant in node.template.find_all(nodes.Const)}
             if isinstance(node.template, nodes.Const):
                 included.add(node.template.value)
-        for call in tree.find_all(nodes.Call):
-            if isinstance(call.node, nodes.Name) and call.node.name == "fact" and call.args:
-                quoted |= {c.value for c in [call.args[0]] if isinstance(c, nodes.Const)}
     for name, tree in trees.items():
         file = f"article/{name}"
         if name not in included and not name.startswith("theme/"):
@@ -240,5 +235,3 @@ def _unused(trees: dict[str, nodes.Template], facts: set[str]) -> Iterator[Findi
             for target in node.find_all(nodes.Name):
                 if target.ctx == "store" and target.name not in loaded:
                     yield Finding(file, node.lineno, f"{target.name} is set and never used")
-    for fact in sorted(facts - quoted):
-        yield Finding("config/facts.yaml", 1, f"no template quotes the fact {fact}")

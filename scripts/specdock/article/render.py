@@ -46,9 +46,9 @@ def article_environment(folder: Path) -> Environment:
     )
 
 
-def lint_article(templates: Path, facts: list[str]) -> Report:
+def lint_article(templates: Path) -> Report:
     """Lints every template of an article."""
-    return lint_templates(templates, article_environment(templates), binding_names(), facts)
+    return lint_templates(templates, article_environment(templates), binding_names())
 
 
 def render(study: Study, templates: Path, out: Path) -> None:
@@ -57,9 +57,9 @@ def render(study: Study, templates: Path, out: Path) -> None:
     Raises `SpecdockError` with file and line if a template types a figure, names what nothing
     knows, makes a number that it does not print, or prints a ratio that its parts do not give.
     """
-    lint_article(templates, list(study.facts)).require_clean()
+    lint_article(templates).require_clean()
     register = Register()
-    text = _rendered(templates, Names(study, register))
+    text = fill_templates(templates, Names(study, register))
     entries = _entries(text, register, study)
     figures = register.figures
     report = Report()
@@ -113,7 +113,11 @@ class Theme:
         (self.out / file).write_text(page, encoding="utf-8")
 
 
-def _rendered(templates: Path, names: Names) -> str:
+def fill_templates(templates: Path, names: Names) -> str:
+    """The article as Markdown in which every number is still a token of the names' register.
+
+    Raises `TemplateError` for what templates may not do, and for a number that is never printed.
+    """
     environment = article_environment(templates)
     environment.globals.update(bindings(names))
     with _template_errors():

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from specdock.article.catalogue import Fact, load_facts
 from specdock.errors import SpecdockError
 from specdock.plan.fingerprint import sha256_of
+from specdock.published.facts import Fact, load_facts
 from specdock.published.ledger import Figure, load_ledger
 
 Row = dict[str, Any]

@@ -8,6 +8,7 @@ NOT_RUN = "not run"
 NOT_APPLICABLE = "n/a"
 UNUSABLE = "unusable"
 NOT_COMPARABLE = "not comparable"
+NOT_STATED = "not stated"
 
 
 class Comparative(NamedTuple):

@@ -17,7 +17,7 @@ from specdock.article.figures import (
     paint_ranges,
 )
 from specdock.article.printed import Number
-from specdock.article.study import Scenario
+from specdock.article.study import Arm, Scenario
 from specdock.tables.schema import METRICS
 
 
@@ -65,29 +65,31 @@ class Figures:
         return draw(name, title, panels, paint_against(rate), 2.5, [rate])
 
     def _panels(self, with_acceptance: bool) -> list[Panel]:
+        """A panel a scenario that has something to show."""
         panels = []
         for scenario in self._study.scenarios.values():
             length = self._measured.acceptance(scenario) if with_acceptance else None
-            if marks := self._marks(scenario, length):
+            if self._measured.measured(length or "output_rate", scenario):
                 label = _head(length or "output_rate")
+                marks = self._marks(scenario, length)
                 panels.append(Panel(scenario.title, marks, self._base(scenario), label))
         return panels
 
     def _marks(self, scenario: Scenario, length: str | None) -> list[Mark]:
+        """Every arm, with what kept it from being measured; beside a length, those with both."""
         marks = []
-        for arm in self._study.arms:
+        for arm in self._study.arms.values():
+            if length and not self._measured.measured(length, scenario, arm):
+                continue
             rate = self._number("output_rate", arm, scenario)
             across = self._number(length, arm, scenario) if length else None
-            if rate and (across or not length):
-                marks.append(Mark(arm, self._colour(arm), rate, across))
+            marks.append(Mark(arm.name, self._colour(arm.name), rate, across))
         return marks
 
-    def _number(self, metric: str, arm: str, scenario: Scenario) -> Number | None:
-        if not self._measured.measured(metric, scenario, arm):
-            return None
-        printed = self._measured.n(metric, arm=arm, scenario=scenario)
-        self._names.register.use(printed.number)
-        return printed.number
+    def _number(self, metric: str, arm: Arm, scenario: Scenario) -> Number:
+        number = self._measured.n(metric, arm=arm, scenario=scenario).number
+        self._names.register.use(number)
+        return number
 
     def _base(self, scenario: Scenario) -> float | None:
         names = self._names.role("reference")

@@ -4,7 +4,13 @@ from specdock.article.bindings.names import Names
 from specdock.article.forms import Form
 from specdock.article.printed import Link, Number, Printed
 from specdock.article.study import Arm, Row, Scenario
-from specdock.article.words import NOT_APPLICABLE, NOT_COMPARABLE, NOT_RUN, UNUSABLE
+from specdock.article.words import (
+    NOT_APPLICABLE,
+    NOT_COMPARABLE,
+    NOT_RUN,
+    UNUSABLE,
+    meaning,
+)
 from specdock.claims.comparisons import scale_of
 from specdock.claims.intervals import Scale
 
@@ -75,9 +81,9 @@ class Measured:
             unit=known.unit,
             seeds=row["seeds"] if row else None,
             requests=int(row["requests"]) if row else None,
-            reason=_why(row, cells),
+            reason=(row["reason"] or "") if row else self._why(metric, name, cells),
             synthetic=bool(row and row["synthetic"]),
-            cells=tuple(row["cells"]) if row else (),
+            cells=tuple(row["cells"] if row else (cell["cell"] for cell in cells)),
             **({"method": (row["method"] or "") if row else ""} | values),
         )
         return self._names.register.add(number)
@@ -189,6 +195,16 @@ class Measured:
         )
         return self._names.register.add(number)
 
+    def _why(self, metric: str, arm: str, cells: list[Row]) -> str:
+        """Why there is no value."""
+        if not cells:
+            return "no cell of this arm was measured here"
+        if not any(cell["usable"] for cell in cells):
+            return "; ".join(dict.fromkeys(meaning(code) for c in cells for code in c["reasons"]))
+        if metric.startswith("al_") and not self._study.arms[arm].speculates:
+            return "this arm makes no draft tokens"
+        return "the cells have no such figure"
+
     def _incomparable(self, arm: str, other: str, scenario: str) -> str:
         ran = all(self._study.cells_of.get((name, scenario)) for name in (arm, other))
         return NOT_COMPARABLE if ran else NOT_RUN
@@ -235,12 +251,6 @@ def _absence(cells: list[Row]) -> str:
     if not cells:
         return NOT_RUN
     return NOT_APPLICABLE if any(cell["usable"] for cell in cells) else UNUSABLE
-
-
-def _why(row: Row | None, cells: list[Row]) -> str:
-    if row is not None:
-        return row["reason"] or ""
-    return "the claims hold no such row" if cells else "no cell of this arm was measured here"
 
 
 def _least(digits: int, made: Form) -> int:

@@ -1,9 +1,10 @@
 """Figures that others stated: facts and published figures, each with its source."""
 
 from specdock.article.bindings.names import Names
-from specdock.article.catalogue import FACTS
 from specdock.article.forms import Form
 from specdock.article.printed import Label, Link, Number, Printed
+from specdock.article.words import NOT_STATED
+from specdock.published.facts import FACTS
 from specdock.published.ledger import Figure
 from specdock.tables.schema import METRICS
 
@@ -30,7 +31,6 @@ class Quotations:
         self._cited[fact.source] = fact.address
         if form in FACT_TEXTS:
             return Label(getattr(fact, form))
-        is_text = isinstance(fact.value, str)
         number = Number(
             id=f"fact/{fact_id}" + ("" if form == "with_unit" else f"/{form}"),
             kind="fact",
@@ -38,13 +38,27 @@ class Quotations:
             link=Link(FACTS, fact_id),
             form=self._form(form, fact.unit, FACT_TEXTS),
             form_name=form,
-            value=None if is_text else float(fact.value),
-            words=fact.value if is_text else "",
+            value=fact.value,
             digits=fact.digits,
             pinned=True,
             unit=fact.unit,
             quotation=fact.quotation,
-            source=", ".join(part for part in (fact.source, fact.date, fact.address) if part),
+            source=f"{fact.source}, {fact.date}, {fact.address}",
+        )
+        return self._names.register.add(number)
+
+    def hardware_fact(self, name: str, form: str = "with_unit") -> Printed | Label:
+        """The fact `HARDWARE/name` of the study's hardware, or `not stated`. Forms as `fact`."""
+        fact_id = f"{self._study.plan['hardware']}/{name}"
+        if fact_id in self._study.facts:
+            return self.fact(fact_id, form)
+        number = Number(
+            id=f"fact/{fact_id}",
+            kind="fact",
+            title=f"{name.replace('-', ' ')} of {self._study.plan['hardware']}",
+            link=Link(FACTS, fact_id),
+            words=NOT_STATED,
+            reason=f"{FACTS} has no {fact_id}",
         )
         return self._names.register.add(number)
 

@@ -43,6 +43,7 @@ def _numbers(numbers: list[Row]) -> Table:
         Column("source"),
         Column("sha256", "hash"),
         Column("rule"),
+        Column("stands in"),
         Column("template"),
     ]
     rows = [
@@ -57,7 +58,7 @@ def _numbers(numbers: list[Row]) -> Table:
             f"{row['kind']}, synthetic" if row["synthetic"] else row["kind"],
             f"{row['source']['file'].rsplit('/')[-1]}, {row['source']['rows'][0]}",
             row["source"]["sha256"],
-            _rule(row),
+            *_rule(row),
             _place(row),
         ]
         for row in numbers
@@ -126,13 +127,15 @@ def _unusable(study: Study) -> Table:
     return Table("unusable", "Unusable cells", columns, rows)
 
 
-def _rule(row: Row) -> str | None:
+def _rule(row: Row) -> tuple[str | None, str | None]:
+    """The rule that made the source, and where it stands; a file of config has none."""
     if not row["rules"]:
-        return None
+        return None, None
     rule = row["rules"][0]
-    return f"{rule['rule']} ({rule['file']}:{rule['line']})"
+    return rule["rule"], f"{rule['file']}:{rule['line']}"
 
 
 def _place(row: Row) -> str:
     first, *more = row["places"]
-    return f"{first['template']}:{first['line']}" + (f" and {len(more)} others" if more else "")
+    place = f"{first['template'].removeprefix('article/')}:{first['line']}"
+    return f"{place} (+{len(more)})" if more else place

@@ -96,7 +96,7 @@ class _Payload:
             "source": [self.files.place(chain.source.file), chain.source.rows[0]],
             "tables": [[self.files.place(rows.file), len(rows.rows)] for rows in chain.tables],
             "raw": [[self.files.place(rows.file), rows.rows[0]] for rows in chain.raw[:MOST_CELLS]],
-            "more_raw": max(0, len(chain.raw) - MOST_CELLS),
+            "more_raw": max(0, len(chain.raw) - MOST_CELLS) or None,
             "cells": self._cells(own, number.metric),
             "against": self._cells(other, number.metric),
             "sessions": [
@@ -144,8 +144,8 @@ class _Payload:
             "lock": row["lock_sha256"],
             "target": row["target"],
             "drafter": row["drafter"],
-            "gpu": self._word(row["gpu"] or ""),
-            "host": self._word(row["host"] or ""),
+            "gpu": self._word(_in_words(row["gpu"])),
+            "host": self._word(_in_words(row["host"])),
             "commit": row["commit"],
             "dirty": row["dirty"],
             "log": row["log_file"],
@@ -153,6 +153,12 @@ class _Payload:
                 [item["fact"], item["line"], self._word(item["text"] or "")] for item in evidence
             ],
         }
+
+
+def _in_words(text: str | None) -> str:
+    """Facts in JSON as `name: value, name: value`."""
+    facts = orjson.loads(text) if text else {}
+    return ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in facts.items())
 
 
 def _empty(value: object) -> bool:
