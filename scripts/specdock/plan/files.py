@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from snakemake.io import Wildcards
+from snakemake.iocontainers import Wildcards
 
 from specdock.plan.fingerprint import canonical, fingerprint
 from specdock.plan.imports import modules_of
@@ -27,6 +27,11 @@ class Files:
         self.grades = [
             f"{self.study}/grades/{s.spec.arm.name}/seed-{s.spec.seed}/{s.fingerprint}.parquet"
             for s in plan.sessions
+        ]
+        self.templates = [
+            str(path.relative_to(root))
+            for path in sorted((root / "article").rglob("*"))
+            if path.is_file()
         ]
         self.article = [
             f"{self.study}/article/{name}"

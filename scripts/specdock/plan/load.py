@@ -63,6 +63,12 @@ def load_data_sets(root: Path) -> dict[str, DataSet]:
     return load_catalogue(root / "config/datasets.yaml", "config/datasets.yaml", DataSet)
 
 
+def load_pin(root: Path, name: str) -> Checkpoint | DataSet:
+    """The model or data set of this name."""
+    models = load_models(root)
+    return models[name] if name in models else load_data_sets(root)[name]
+
+
 def load_study(root: Path, name: str) -> Study:
     """config/studies/<name>.yaml, complete.
 

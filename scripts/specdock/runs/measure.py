@@ -7,22 +7,22 @@ from functools import cache
 from pathlib import Path
 
 from filelock import FileLock, Timeout
-from specdock.pins.fetch import ensure_fetched
-from specdock.runs.host import host_facts
-from specdock.runs.power import gpu_state, sampler
-from specdock.runs.progress import Progress
-from specdock.workloads.prompts import Prompt, read_prompts, select
 
 from specdock.engines import ADAPTERS
 from specdock.engines.contract import Placed
 from specdock.environments.build import build
 from specdock.errors import SpecdockError
+from specdock.pins.fetch import ensure_fetched
 from specdock.plan.fingerprint import sha256_of
 from specdock.plan.resolve import measuring_code
 from specdock.plan.spec import CellSpec, Pinned, SessionSpec
+from specdock.runs.host import host_facts
 from specdock.runs.ledger import PACKED, Ledger
+from specdock.runs.power import gpu_state, sampler
+from specdock.runs.progress import Progress
 from specdock.runs.repository import repository_state
 from specdock.runs.session import Bench, measure_missing, missing_cells
+from specdock.workloads.prompts import Prompt, read_prompts, select
 
 
 def measure(spec: SessionSpec, root: Path, out: Path, log: Path) -> None:
@@ -98,13 +98,12 @@ def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
     def prompts_of(workload: str) -> list[Prompt]:
         scenario = next(c.scenario for c in spec.cells if c.scenario.workload == workload)
         folder = ensure_fetched(workload, scenario.data_set, root)
-        return read_prompts(scenario.data_set, folder)
+        return read_prompts(workload, scenario.data_set, folder)
 
     def prompts(cell: CellSpec) -> list[Prompt]:
         scenario = cell.scenario
-        return select(
-            prompts_of(scenario.workload), spec.seed, scenario.requests + scenario.warmups
-        )
+        chosen = prompts_of(scenario.workload)
+        return select(chosen, spec.seed, scenario.requests, scenario.warmups)
 
     return Bench(
         root=root,

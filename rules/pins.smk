@@ -1,0 +1,26 @@
+# Models and data sets by hash: a lock says which bytes, a receipt that they were here and right.
+
+
+rule pin:
+    output:
+        lock="results/pins/{pin}.lock.json",
+    log:
+        "logs/pin/{pin}.log",
+    message:
+        "Pinning {wildcards.pin}"
+    shell:
+        "{sys.executable} scripts/pin.py --pin {wildcards.pin} --out {output.lock} > {log} 2>&1"
+
+
+rule fetch:
+    input:
+        lock=ancient("results/pins/{pin}.lock.json"),
+    output:
+        receipt="results/pins/{pin}.receipt.json",
+    log:
+        "logs/fetch/{pin}.log",
+    message:
+        "Fetching {wildcards.pin} and re-hashing every file"
+    shell:
+        "{sys.executable} scripts/fetch.py --pin {wildcards.pin} --out {output.receipt}"
+        " > {log} 2>&1"

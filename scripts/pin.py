@@ -1,0 +1,29 @@
+"""Writes the lock of a pin: its files with size, hash and licence, asked of their source."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from specdock.errors import SpecdockError
+from specdock.pins.fetch import make_lock
+from specdock.plan.load import load_pin
+
+
+def main() -> None:
+    """Locks one model or data set of the catalogues."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pin", required=True, help="name.fingerprint")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    root = Path.cwd()
+    name = arguments.pin.rpartition(".")[0]
+    try:
+        lock = make_lock(name, load_pin(root, name), root)
+    except SpecdockError as problem:
+        print(problem, file=sys.stderr)
+        sys.exit(2)
+    arguments.out.write_text(lock.model_dump_json(indent=1, exclude_none=True) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

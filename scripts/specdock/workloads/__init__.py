@@ -1,0 +1,1 @@
+"""Workloads: data sets become the prompts of a cell."""
