@@ -7,6 +7,7 @@ base:
   abstract: true
   adapter: vllm
   device: cpu
+  serve: {request_slots: --max-num-seqs, graphs: {none: {--enforce-eager: true}}}
   speculation:
     ngram: {spelled: ngram, keys: [prompt_lookup_max]}
     dflash: {spelled: dflash, keys: [schedule], needs_drafter: true}

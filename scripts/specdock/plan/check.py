@@ -49,7 +49,23 @@ def _arm(
         problems.append(unknown_name(file, f"{path}.speculation.drafter", drafter, models))
     if arm.engine not in engines:
         return [*problems, unknown_name(file, f"{path}.engine", arm.engine, engines)]
-    return problems + _speculation(file, f"{path}.speculation", arm, engines[arm.engine])
+    engine = engines[arm.engine]
+    problems += _serve(file, f"{path}.serve", arm, engine)
+    return problems + _speculation(file, f"{path}.speculation", arm, engine)
+
+
+def _serve(file: str, path: str, arm: Arm, engine: Engine) -> list[Problem]:
+    problems = []
+    for key in sorted(arm.serve.model_fields_set - {"flags"}):
+        if key not in engine.serve:
+            allowed = [*engine.serve, "flags"]
+            problems.append(unknown_name(file, f"{path}.{key}", key, allowed, arm.engine))
+            continue
+        value = str(getattr(arm.serve, key)).lower()
+        spelled = engine.serve[key]
+        if isinstance(spelled, dict) and value not in spelled:
+            problems.append(unknown_name(file, f"{path}.{key}", value, spelled, arm.engine))
+    return problems
 
 
 def _speculation(file: str, path: str, arm: Arm, engine: Engine) -> list[Problem]:
@@ -65,7 +81,8 @@ def _speculation(file: str, path: str, arm: Arm, engine: Engine) -> list[Problem
         return [unknown_name(file, f"{path}.method", wanted.method, allowed, arm.engine)]
     support = engine.speculation[wanted.method]
     where = f"{wanted.method} in {arm.engine}"
-    keys = ["draft_tokens", *support.keys, *(["drafter"] if support.needs_drafter else [])]
+    keys = ["draft_tokens", *support.keys, *engine.speculation_keys]
+    keys += ["drafter"] if support.needs_drafter else []
     problems = [
         unknown_name(file, f"{path}.{key}", key, keys, where) for key in given if key not in keys
     ]

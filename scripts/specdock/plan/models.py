@@ -157,6 +157,9 @@ EnvironmentSpec = Annotated[
 ]
 
 
+Flags = dict[str, str | int | float | bool | None]
+
+
 class MethodSupport(Model):
     """How one engine version spells a speculative method, and which keys it takes."""
 
@@ -168,17 +171,25 @@ class MethodSupport(Model):
 class Engine(Model):
     """One engine version: where it lives and what it can do, as data."""
 
-    adapter: Literal["vllm"]
+    adapter: Literal["vllm", "sglang", "llama-cpp"]
     version: str
     device: Literal["cpu", "cuda"]
     note: str | None = None
     environment: EnvironmentSpec
+    program: str | None = Field(
+        None, description="server beside the interpreter, where it is no Python module"
+    )
+    states_version: list[str] = Field(
+        [], max_length=2, description="endpoint and key by which the engine states its version"
+    )
     speculation: dict[str, MethodSupport]
+    speculation_keys: list[str] = Field([], description="speculative keys of every method")
+    serve: dict[str, str | dict[str, Flags]] = Field(
+        {}, description="our serve key to the engine's flag or variable, or to flags by value"
+    )
     per_request_steps: bool = Field(False, description="reports accepted tokens per step")
     variables: dict[str, str] = Field({}, description="environment variables of every start")
-    flags: dict[str, str | int | float | bool | None] = Field(
-        {}, description="flags of every start"
-    )
+    flags: Flags = Field({}, description="flags of every start")
     counters: dict[str, str] = Field({}, description="our counter name to the engine's metric")
     patterns: dict[str, str] = Field({}, description="log facts: name to regular expression")
 
@@ -200,6 +211,9 @@ class Speculation(Model):
     imposed_acceptance_length: float | None = Field(
         None, description="acceptance imposed by the engine: everything becomes synthetic"
     )
+    imposed_acceptance_rates: list[Annotated[float, Field(ge=0, le=1)]] | None = Field(
+        None, description="imposed share of drafts accepted up to each position"
+    )
 
 
 class Serve(Model):
@@ -214,7 +228,7 @@ class Serve(Model):
     dtype: str | None = None
     kv_cache_dtype: str | None = None
     prefix_caching: bool = False
-    flags: dict[str, str | int | float | bool | None] = {}
+    flags: Flags = {}
 
 
 class Arm(Model):

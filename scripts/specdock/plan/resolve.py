@@ -18,8 +18,10 @@ BUILT_IN_SAMPLING = {"greedy": Sampling(temperature=0.0)}
 # Modules whose meaning decides what is measured; the adapter of an engine counts for its arms only.
 MEASURING_CODE = (
     "scripts/specdock/runs/client.py",
+    "scripts/specdock/runs/exchange.py",
     "scripts/specdock/runs/requests.py",
     "scripts/specdock/runs/session.py",
+    "scripts/specdock/runs/stream.py",
     "scripts/specdock/workloads/*.py",
     "scripts/specdock/engines/contract.py",
 )
@@ -197,7 +199,7 @@ def _session(
 
 def measuring_code(root: Path, adapter: str) -> str:
     """Fingerprint of the modules that decide what a session of this adapter measures."""
-    patterns = (*MEASURING_CODE, f"scripts/specdock/engines/{adapter}.py")
+    patterns = (*MEASURING_CODE, f"scripts/specdock/engines/{adapter.replace('-', '_')}.py")
     return code_fingerprint([p for pattern in patterns for p in root.glob(pattern)], root)
 
 
@@ -207,6 +209,11 @@ def _decides(arm: ArmSpec) -> dict:
         "engine": arm.engine.model_dump(
             include={"adapter", "version", "device", "flags", "variables", "per_request_steps"}
         ),
+        "serve_as": {
+            key: spelled
+            for key, spelled in arm.engine.serve.items()
+            if getattr(arm.serve, key) is not None
+        },
         "method": arm.engine.speculation[arm.speculation.method].spelled
         if arm.speculation.method != "none"
         else None,

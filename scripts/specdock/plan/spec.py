@@ -74,8 +74,9 @@ class ArmSpec(Model):
     def synthetic(self) -> bool:
         """Dummy weights or an imposed acceptance: only speed is real."""
         weights = [self.target, *([self.drafter] if self.drafter else [])]
-        imposed = self.speculation.imposed_acceptance_length is not None
-        return imposed or any(pinned.checkpoint.synthetic for pinned in weights)
+        wanted = self.speculation
+        imposed = wanted.imposed_acceptance_length or wanted.imposed_acceptance_rates
+        return imposed is not None or any(pinned.checkpoint.synthetic for pinned in weights)
 
 
 class SessionSpec(Model):
