@@ -12,7 +12,10 @@ function el(tag, attributes = {}, ...children) {
 
 const root = document.body.dataset.root;
 const short = (hash) => el("code", { title: hash }, hash.slice(0, 12));
-const plain = (value) => Number(value.toPrecision(4)).toLocaleString("en");
+// Made and used once while the page loads: the first use is slow, and a first click must not wait.
+const thousands = new Intl.NumberFormat("en", { maximumFractionDigits: 12 });
+thousands.format(0);
+const plain = (value, digits = 4) => thousands.format(Number(value.toPrecision(digits)));
 
 // Sorting: the exact value behind a printed one, or the text
 
@@ -50,6 +53,8 @@ function sortRows(table) {
 }
 
 // The drawer
+
+const addressOf = (id) => `#n-${encodeURIComponent(id).replace(/%(2F|40|3A|3D|2B)/g, decodeURIComponent)}`;
 
 function drawerOf(data) {
   const word = (place) => (place ? data.words[place - 1] : "");
@@ -156,7 +161,7 @@ function drawerOf(data) {
       ? `${level}${plain(number.low)} to ${plain(number.high)}${number.unit ? ` ${number.unit}` : ""}` : "";
     const counts = [
       number.seeds !== undefined && `starts: ${number.seeds}`,
-      number.requests !== undefined && `requests: ${number.requests.toLocaleString("en")}`,
+      number.requests !== undefined && `requests: ${thousands.format(number.requests)}`,
     ];
     return [
       ends && el("p", {}, ends),
@@ -187,7 +192,7 @@ function drawerOf(data) {
       ...answers(number),
       el("h3", {}, "Build it again"),
       el("pre", {}, `snakemake --cores 1 ${source}`),
-      el("p", {}, el("a", { href: location.hash }, "Link to this number")),
+      el("p", {}, el("a", { href: addressOf(id) }, "Link to this number")),
     );
     drawer.scrollTop = 0;
     button.focus({ preventScroll: true });
@@ -236,8 +241,7 @@ function startDrawer(block) {
   document.body.append(drawer);
   let opener = null;
 
-  const anchorsOf = (id) => [...document.querySelectorAll(".n, .panel a")]
-    .filter((anchor) => idOf(anchor.getAttribute("href")) === id);
+  const anchorsOf = (id) => [...document.querySelectorAll(`[data-n="${CSS.escape(id)}"]`)];
   function idOf(fragment) {
     return fragment && fragment.startsWith("#n-") ? decodeURIComponent(fragment.slice(3)) : null;
   }
@@ -266,8 +270,11 @@ function startDrawer(block) {
     const id = anchor && !drawer.contains(anchor) ? idOf(anchor.getAttribute("href")) : null;
     if (id === null || event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
-    history.replaceState(null, "", anchor.getAttribute("href"));
     open(id, anchor);
+    // The address follows once the drawer is painted: changing it costs as much as filling it.
+    requestAnimationFrame(() => setTimeout(() => {
+      if (drawer.open) history.replaceState(null, "", addressOf(id));
+    }));
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") close();
@@ -293,7 +300,7 @@ function startAudit(block) {
   function filter() {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     const total = tables.reduce((sum, table) => sum + table.filter(words), 0);
-    found.textContent = `${total.toLocaleString("en")} rows`;
+    found.textContent = `${thousands.format(total)} rows`;
   }
   search.addEventListener("input", filter);
   addEventListener("beforeprint", () => tables.forEach((table) => table.all()));
@@ -314,7 +321,7 @@ function auditTable(id, rows) {
     if (value === null) return el("td");
     if (kind === "link") return el("td", {}, el("a", { href: value[1] }, value[0]));
     if (kind === "hash") return el("td", {}, short(value));
-    if (kind === "number") return el("td", { title: String(value) }, Number(value.toPrecision(6)).toLocaleString("en", { maximumFractionDigits: 6 }));
+    if (kind === "number") return el("td", { title: String(value) }, plain(value, 6));
     return el("td", {}, String(value));
   };
   function grow(by) {
@@ -323,7 +330,7 @@ function auditTable(id, rows) {
       el("tr", {}, rows[index].map((value, column) => cellOf(value, kinds[column])))));
     count += next.length;
     more.hidden = count >= shown.length;
-    more.textContent = `Show others: ${(shown.length - count).toLocaleString("en")}`;
+    more.textContent = `Show others: ${thousands.format(shown.length - count)}`;
     empty.hidden = shown.length > 0;
     table.closest(".wide").hidden = shown.length === 0;
   }

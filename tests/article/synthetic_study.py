@@ -166,7 +166,6 @@ class SyntheticStudy:
             "title": "An invented study of speculative decoding",
             "question": "Is a second model worth more than guessing from the prompt?",
             "hardware": "no machine: every figure here is invented",
-            "commit": COMMIT,
             "arms": {arm: self._arm(arm) for arm in self.arms},
             "scenarios": self._scenarios(),
             "seeds": self.seeds,

@@ -60,13 +60,14 @@ NUMBERS = pa.schema(
         column("raw", pa.list_(_ROWS), "raw rows that the tables were made from"),
         column("sessions", pa.list_(pa.string()), "engine starts"),
         column("rules", pa.list_(_RULE), "the rule that made each file, and where it stands"),
-        column("commit", pa.string(), "commit of the plan"),
+        column("commit", pa.string(), "commit that rendered, empty outside git"),
         column("measured_at", pa.list_(pa.string()), "commits that measured"),
         column("engines", pa.list_(pa.string()), "engine versions, as the engines state them"),
         column("locks", pa.list_(pa.string()), "sha256 of the engine environments' locks"),
         column("targets", pa.list_(pa.string()), "pins of the targets"),
         column("drafters", pa.list_(pa.string()), "pins of the drafters"),
         column("gpus", pa.list_(pa.string()), "state of the card, as JSON"),
+        column("drawn", pa.bool_(), "stands only in a figure, as a mark, and not in the text"),
         column("places", pa.list_(_PLACE), "template lines that print it"),
         column("parts", pa.list_(pa.string()), "ids of the two values of a ratio or difference"),
         column("quotation", pa.string(), "words that a fact or a log line was taken from"),
@@ -83,6 +84,7 @@ class Entry:
     note: int
     printed: str
     digits: int
+    drawn: bool
     places: list[Place]
     chain: Chain
 
@@ -111,6 +113,7 @@ def ledger_row(entry: Entry, study: Study) -> dict:
         "offset": number.form.offset,
         "scale": number.form.scale,
         "digits": entry.digits,
+        "drawn": entry.drawn,
         "dirty": bool(distinct("dirty")),
         "source": rows([chain.source])[0],
         "tables": rows(chain.tables),

@@ -16,6 +16,7 @@ from specdock.errors import SpecdockError
 from specdock.plan.fingerprint import sha256_of
 from specdock.published.facts import Fact, load_facts
 from specdock.published.ledger import Figure, load_ledger
+from specdock.runs.repository import repository_state
 
 Row = dict[str, Any]
 
@@ -76,7 +77,6 @@ class Study:
             self.arms = {name: Arm(name, spec) for name, spec in self.plan["arms"].items()}
             self.scenarios = {row["id"]: Scenario(row["id"], row) for row in self.plan["scenarios"]}
             self.seeds: list[int] = self.plan["seeds"]
-            self.commit: str = self.plan["commit"]
             self.roles = {
                 role: [arms] if isinstance(arms, str) else arms
                 for role, arms in self.plan["roles"].items()
@@ -84,6 +84,7 @@ class Study:
             published = self.plan["published"]
         except KeyError as key:
             raise StudyIncomplete(f"{self.file('plan.json')}: key {key} is missing") from None
+        self.commit: str = repository_state(root)["commit"]
         self.facts: dict[str, Fact] = load_facts(root)
         self.published_file = f"config/published/{published}.yaml" if published else ""
         figures = load_ledger(root, published).figures if published else []

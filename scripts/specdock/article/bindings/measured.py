@@ -63,7 +63,7 @@ class Measured:
         number_id = "/".join([metric, name, place, *([form] if form != "value" else [])])
         number = Number(
             id=number_id if digits is None else f"{number_id}/{digits}",
-            kind="estimate",
+            kind="spread" if form == "spread" else "estimate",
             title=f"{known.label}, {name}, {place}",
             link=Link(
                 self._study.file("claims/estimates.parquet"),

@@ -61,7 +61,8 @@ class Settings:
         role: str | None = None,
         form: str = "value",
     ) -> Printed:
-        """A column of the session table for one arm: the mean over starts, or the text they state.
+        """A column of the session table, of one arm or of all: the mean over starts, or the texts
+        that they state.
 
         Forms: value, with_unit, spread (smallest to largest start).
         """
@@ -71,18 +72,22 @@ class Settings:
         suffix = f" {unit}".rstrip()
         forms = {"value": Form(), "with_unit": Form(suffix=suffix), "spread": Form("interval")}
         made = self._names.form(form, forms)
-        name = self._names.arm(arm, role)
-        starts = [row for row in self._study.sessions.values() if row["arm"] == name]
+        every = arm is None and role is None
+        name = "all arms" if every else self._names.arm(arm, role)
+        starts = [row for row in self._study.sessions.values() if every or row["arm"] == name]
         known = [row[column] for row in starts if row[column] is not None]
         number = Number(
             id=f"session/{name}/{column}" + ("" if form == "value" else f"/{form}"),
             kind="session",
             title=f"{column.replace('_', ' ')}, {name}",
-            link=Link(self._study.file("tables/sessions.parquet"), f"arm={name} column={column}"),
+            link=Link(
+                self._study.file("tables/sessions.parquet"),
+                f"column={column}" if every else f"arm={name} column={column}",
+            ),
             form=made,
             form_name=form,
             digits=0 if all(isinstance(value, int) for value in known) else 1,
-            arm=name,
+            arm="" if every else name,
             unit=unit,
             seeds=len(known),
             sessions=tuple(row["session"] for row in starts),

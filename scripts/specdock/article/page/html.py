@@ -63,7 +63,8 @@ def _number(entry: Entry) -> str:
     small = f" <small>({escape(interval)}</small>" if bracket and kind == "both" else ""
     shown = escape(value) if small else escape(entry.printed)
     return (
-        f'<a class="n {kind}" href="{escape(number.address)}" data-note="{entry.note}"{exact}>'
+        f'<a class="n {kind}" href="{escape(number.address)}" data-n="{escape(number.id)}"'
+        f' data-note="{entry.note}"{exact}>'
         f"{shown}{small}</a>"
     )
 

@@ -1,0 +1,38 @@
+# The measured study becomes its article: page, Markdown, audit, figures and the ledger of numbers.
+
+
+rule render:
+    input:
+        plan="results/{study}/plan.json",
+        estimates="results/{study}/claims/estimates.parquet",
+        comparisons="results/{study}/claims/comparisons.parquet",
+        gates="results/{study}/claims/gates.parquet",
+        requests="results/{study}/tables/requests.parquet",
+        sessions="results/{study}/tables/sessions.parquet",
+        cells="results/{study}/tables/cells.parquet",
+        raw=files.requests,
+        manifests=files.manifests,
+        facts="config/facts.yaml",
+        published=[
+            f"config/published/{name}.yaml"
+            for name in [files.plan.study.published]
+            if name
+        ],
+        templates=sorted(str(path) for path in Path("article").rglob("*.*")),
+        code=files.code("render"),
+    output:
+        page="results/{study}/article/article.html",
+        markdown="results/{study}/article/article.md",
+        audit="results/{study}/article/audit.html",
+        table="results/{study}/article/numbers.parquet",
+        numbers="results/{study}/article/numbers.json",
+        figures=directory("results/{study}/article/figures"),
+    log:
+        "logs/render/{study}.log",
+    params:
+        study=subpath(input.plan, parent=True),
+        out=subpath(output.page, parent=True),
+    message:
+        "Rendering the article of {wildcards.study}"
+    shell:
+        "{sys.executable} scripts/render.py --study {params.study} --out {params.out} 2> {log}"

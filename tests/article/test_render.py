@@ -1,0 +1,158 @@
+import re
+import shutil
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from conftest import REPOSITORY, TEMPLATES, rendered
+from synthetic_study import HOSTILE, SyntheticStudy
+
+from specdock.article.arithmetic import ArithmeticDisagrees
+from specdock.article.render import render
+from specdock.article.study import Study
+
+
+def finding_of(article):
+    text = re.sub(r"\[([^\]]*)\]\(#n\d+\)", r"\1", article.markdown)
+    section = text[text.index("## The finding") : text.index("## The arms")]
+    return " ".join(section.split())
+
+
+def test_a_winning_candidate_is_called_faster(won):
+    text = finding_of(won)
+    assert "The candidate is faster than the incumbent wherever the data allow" in text
+    assert "this matched incumbent" in text
+
+
+def test_a_losing_candidate_is_called_slower(tmp_path):
+    text = finding_of(rendered(tmp_path, SyntheticStudy(outcome="loses")))
+    assert "The candidate is slower than the incumbent wherever the data allow" in text
+    assert "faster than the incumbent" not in text
+
+
+def test_an_undecided_study_says_that_it_cannot_tell(tmp_path):
+    text = finding_of(rendered(tmp_path, SyntheticStudy(outcome="undecided")))
+    assert "The candidate cannot be told apart from the incumbent" in text
+    assert "By point estimates" in text
+
+
+def test_one_seed_decides_nothing(tmp_path):
+    article = rendered(tmp_path, SyntheticStudy(seeds=[1]))
+    assert "no interval between starts exists" in finding_of(article)
+    assert " faster" not in finding_of(article)
+
+
+@pytest.mark.parametrize(
+    ("roles", "arms", "words"),
+    [
+        ({"reference": "plain"}, ["plain", "ngram"], "names no candidate"),
+        ({}, ["a", "b"], "neither a candidate nor a reference"),
+        (
+            {"reference": "plain", "candidate": "drafter"},
+            ["plain", "drafter"],
+            "No arm gives the reference the candidate's budget",
+        ),
+        (
+            {"incumbent": "ngram", "candidate": ["x", "y"]},
+            ["ngram", "x", "y"],
+            "Plain decoding was not run",
+        ),
+    ],
+)
+def test_a_study_without_a_role_says_what_was_not_run(tmp_path, roles, arms, words):
+    study = SyntheticStudy(roles=roles, arms=arms, unusable=None, not_run=None, seeds=[1, 2])
+    assert words in finding_of(rendered(tmp_path, study))
+
+
+def test_no_cell_of_a_table_is_empty(won):
+    lines = [line for line in won.markdown.splitlines() if line.startswith("|")]
+    assert len(lines) > 40
+    assert not [line for line in lines if re.search(r"\|\s*\|", line)]
+
+
+def test_the_markdown_leads_every_number_to_a_note(won):
+    used = set(re.findall(r"\]\(#(n\d+)\)", won.markdown))
+    notes = set(re.findall(r'<a id="(n\d+)">', won.markdown))
+    assert used and used <= notes
+
+
+def test_the_page_is_one_file_that_asks_for_no_other(won):
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', won.page)
+    assert "@import" not in won.page and "url(" not in won.page.split("</style>")[0]
+    assert len(won.page.encode()) < 5 * 2**20
+
+
+def test_hostile_text_stays_text_everywhere(hostile):
+    for name in ("article.html", "audit.html"):
+        page = (hostile.out / name).read_text(encoding="utf-8")
+        assert "<img src=x" not in page
+        assert page.count("</script>") == page.count("<script")
+    assert "\\</script\\>\\<img" in hostile.markdown
+    assert HOSTILE not in hostile.page
+
+
+def test_figures_are_vector_with_their_data_beside_them(won):
+    for name in ("output-rate", "acceptance"):
+        drawing = (won.out / f"figures/{name}.svg").read_text(encoding="utf-8")
+        assert ElementTree.fromstring(drawing).tag.endswith("svg")
+        assert "<text" in drawing
+        data = (won.out / f"figures/{name}.csv").read_text(encoding="utf-8").splitlines()
+        assert data[0].startswith("scenario,arm,metric,value,low,high,unit,number")
+        assert len(data) > 10
+
+
+def test_a_second_rendering_writes_the_same_bytes(won, tmp_path):
+    again = rendered(tmp_path, SyntheticStudy())
+    for name in (
+        "article.html",
+        "article.md",
+        "audit.html",
+        "numbers.json",
+        "figures/acceptance.svg",
+    ):
+        assert (again.out / name).read_bytes() == (won.out / name).read_bytes(), name
+
+
+def test_a_claim_that_was_edited_by_hand_does_not_render(tmp_path):
+    folder = SyntheticStudy().write(tmp_path)
+    file = folder / "claims/comparisons.parquet"
+    table = pq.read_table(file)
+    values = [value * 1.1 if value else value for value in table["value"].to_pylist()]
+    place = table.schema.get_field_index("value")
+    pq.write_table(table.set_column(place, table.schema.field(place), pa.array(values)), file)
+    with pytest.raises(ArithmeticDisagrees, match=r"comparisons\.parquet"):
+        render(Study(folder, tmp_path), TEMPLATES, folder / "article")
+
+
+def run_script(script, root, *arguments):
+    return subprocess.run(
+        [sys.executable, REPOSITORY / "scripts" / script, *arguments],
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_the_entry_point_prints_one_message_and_exits_with_2(tmp_path):
+    SyntheticStudy().write(tmp_path)
+    shutil.copytree(TEMPLATES, tmp_path / "article")
+    section = tmp_path / "article/sections/gates.md.j2"
+    section.write_text(
+        section.read_text(encoding="utf-8") + "\nIt is twice as fast.\n", encoding="utf-8"
+    )
+    lines = len(section.read_text(encoding="utf-8").splitlines())
+    done = run_script("render.py", tmp_path, "--study", "results/synthetic", "--out", "out")
+    assert done.returncode == 2
+    assert f"article/sections/gates.md.j2:{lines}: the template types “twice”" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_lint_lists_waivers_on_request(tmp_path):
+    shutil.copytree(TEMPLATES, tmp_path / "article")
+    assert run_script("lint.py", tmp_path).returncode == 0
+    done = run_script("lint.py", tmp_path, "--no-waivers")
+    assert done.returncode == 2
+    assert "article/sections/measured.md.j2" in done.stdout and "waived:" in done.stdout
