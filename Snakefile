@@ -35,6 +35,7 @@ wildcard_constraints:
     arm=r"[a-z0-9._-]+",
     seed=r"\d+",
     fp=r"[0-9a-f]{16}",
+    graders=r"[0-9a-f]{16}",
     study=r"[a-z0-9._-]+",
     pin=r"[a-z0-9._-]+\.[0-9a-f]{16}",
     engine=r"[a-z0-9._-]+\.[0-9a-f]{16}",

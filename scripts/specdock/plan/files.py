@@ -4,7 +4,7 @@ from pathlib import Path
 
 from snakemake.iocontainers import Wildcards
 
-from specdock.plan.fingerprint import canonical, fingerprint
+from specdock.plan.fingerprint import canonical, code_fingerprint, fingerprint
 from specdock.plan.imports import modules_of
 from specdock.plan.models import Checkpoint
 from specdock.plan.resolve import Plan, Session, resolved_study
@@ -24,9 +24,10 @@ class Files:
         self.study = f"results/{plan.name}"
         self.manifests = [f"{self._raw(s)}/manifest.json" for s in plan.sessions]
         self.requests = [f"{self._raw(s)}/requests.parquet" for s in plan.sessions]
+        graders = code_fingerprint((root / "scripts/specdock/grades").glob("*.py"), root)
         self.grades = [
-            f"{self.study}/grades/{s.spec.arm.name}/seed-{s.spec.seed}/{s.fingerprint}.parquet"
-            for s in plan.sessions
+            f"{self.study}/grades/{arm}/seed-{seed}/{fp}.{graders}.parquet"
+            for arm, seed, fp in (session.key for session in plan.sessions)
         ]
         self.templates = [
             str(path.relative_to(root))

@@ -59,7 +59,7 @@ def _resolve(
         others = [entry for entry in entries if entry != name]
         raise ConfigError([unknown_name(file, f"{prefix}{name}.extends", str(base), others)])
     below = _resolve(base, entries, defaults, file, prefix, (*seen, name))
-    own = {key: value for key, value in below.items() if key not in ("sweep", "abstract", "note")}
+    own = {key: value for key, value in below.items() if key not in ("sweep", "abstract")}
     return merge(own, body)
 
 
