@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 from prometheus_client.parser import text_string_to_metric_families
-from specdock.runs.client import CellFailed, CellPlan, measure_cell
-from specdock.runs.power import PowerSampler
-from specdock.runs.progress import Progress
-from specdock.runs.requests import as_table
-from specdock.workloads.prompts import Prompt
 
 from specdock.engines.contract import Adapter, Placed
 from specdock.errors import SpecdockError
 from specdock.plan.spec import CellSpec, SessionSpec
+from specdock.runs.client import CellFailed, CellPlan, measure_cell
 from specdock.runs.ledger import FinishedCell, Ledger
+from specdock.runs.power import PowerSampler
+from specdock.runs.progress import Progress
+from specdock.runs.requests import as_table
 from specdock.runs.server import Server, free_port
+from specdock.workloads.prompts import Prompt
 
 SETTLE_SECONDS = 0.3
 SETTLE_TRIES = 20
@@ -89,8 +89,9 @@ def measure_missing(spec: SessionSpec, cells: list[CellSpec], ledger: Ledger, be
                     failures.append(f"the engine is gone; {server.last_words()}")
                     break
             else:
+                # Before the cell counts as finished, so that no finished cell lacks its power.
+                pq.write_table(power.table(), folder / "power.parquet", compression="zstd")
                 ledger.write(cell.fingerprint, finished)
-    pq.write_table(power.table(), folder / "power.parquet", compression="zstd")
     if failures:
         done = len(cells) - sum(not ledger.has(cell.fingerprint) for cell in cells)
         raise SessionFailed(
