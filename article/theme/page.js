@@ -258,7 +258,7 @@ function startDrawer(block) {
   function open(id, from) {
     if (!(id in data.numbers)) return;
     const anchors = anchorsOf(id);
-    opener = from ?? anchors[0] ?? null;
+    opener = from ?? anchors.find((anchor) => anchor.getClientRects().length) ?? null;
     unmark();
     anchors.forEach((anchor) => anchor.classList.add("open"));
     if (!drawer.open) drawer.show();

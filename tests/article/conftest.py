@@ -49,8 +49,8 @@ def won(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Rendered:
-    """The article of a study whose model output and arm notes attack the page."""
-    study = SyntheticStudy(text=HOSTILE, note=HOSTILE)
+    """The article of a study whose model output, arm notes and engine attack the page."""
+    study = SyntheticStudy(text=HOSTILE, note=HOSTILE, engine_version=HOSTILE)
     return rendered(tmp_path_factory.mktemp("hostile"), study)
 
 

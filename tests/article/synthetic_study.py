@@ -81,6 +81,7 @@ class SyntheticStudy:
     requests: int = 12
     text: str = "An invented answer. "
     note: str | None = None
+    engine_version: str = "0.32.0+cpu"
     unusable: tuple[str, str] | None = ("ngram-matched", "code@1")
     not_run: tuple[str, str] | None = ("ngram-matched", "sums@1")
     dirty: str = ""
@@ -163,9 +164,9 @@ class SyntheticStudy:
     def _plan(self) -> dict:
         return {
             "study": self.name,
-            "title": "An invented study of speculative decoding",
+            "title": "A synthetic study of speculative decoding, invented for tests",
             "question": "Is a second model worth more than guessing from the prompt?",
-            "hardware": "no machine: every figure here is invented",
+            "hardware": "no-machine",
             "arms": {arm: self._arm(arm) for arm in self.arms},
             "scenarios": self._scenarios(),
             "seeds": self.seeds,
@@ -241,7 +242,7 @@ class SyntheticStudy:
             "seed": seed,
             "session": session,
             "engine": "vllm-0.32.0-cpu",
-            "engine_version": "0.32.0+cpu",
+            "engine_version": self.engine_version,
             "started_at": start,
             "ready_after": 31.5 + rng.normal(0, 2),
             "order": order,
@@ -253,7 +254,7 @@ class SyntheticStudy:
             "target": f"tiny-target.{'a' * 16}",
             "drafter": f"tiny-drafter.{'d' * 16}" if arm == self._first("candidate") else None,
             "gpu": json.dumps({"absent": "no NVIDIA driver on this machine"}),
-            "host": json.dumps({"processor": "invented", "cores": 2}),
+            "host": json.dumps({"processor": "an invented processor", "cores": 2, "memory": 24.0}),
             "commit": COMMIT,
             "dirty": self.dirty,
             "evidence": [

@@ -90,8 +90,8 @@ def test_hostile_text_stays_text_everywhere(hostile):
         page = (hostile.out / name).read_text(encoding="utf-8")
         assert "<img src=x" not in page
         assert page.count("</script>") == page.count("<script")
-    assert "\\</script\\>\\<img" in hostile.markdown
-    assert HOSTILE not in hostile.page
+    assert hostile.markdown.count("\\</script\\>\\<img") > 3
+    assert HOSTILE not in hostile.page and HOSTILE not in hostile.markdown
 
 
 def test_figures_are_vector_with_their_data_beside_them(won):

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
 from specdock.article.printed import Number
+from specdock.tables.schema import METRICS
 
 INK, SOFT, FAINT = "#1d1d1b", "#76736b", "#d8d5cc"
 ROLE_COLOURS = {
@@ -65,7 +66,20 @@ class Figure:
     whole: str
     data: str
     labels: frozenset[str]
-    numbers: list[Number]
+    plotted: list[Panel]
+
+    @property
+    def heads(self) -> list[str]:
+        """Names of the columns of what is plotted."""
+        mark = self.plotted[0].marks[0]
+        metrics = [METRICS[number.metric] for number in (mark.number, mark.x) if number]
+        return [f"{metric.label}, {metric.unit}" for metric in metrics]
+
+    @property
+    def numbers(self) -> list[Number]:
+        """Every number that stands in the figure as a mark."""
+        marks = [mark for panel in self.plotted for mark in panel.marks]
+        return [number for mark in marks for number in (mark.x, mark.number) if number]
 
 
 def draw(
@@ -88,11 +102,9 @@ def draw(
             drawn.append(_svg(canvas))
     single, whole = [_inline(svg) for svg in drawn], _side_by_side(drawn, height)
     names = {text for panel in panels for text in (panel.title, panel.x_label)}
-    marks = [mark for panel in panels for mark in panel.marks]
-    names |= {text for mark in marks for text in (mark.arm, mark.number.words)}
-    numbers = [number for mark in marks for number in (mark.number, mark.x) if number]
+    names |= {text for p in panels for mark in p.marks for text in (mark.arm, mark.number.words)}
     labels = frozenset(names | set(words))
-    return Figure(name, title, single, whole, _data(panels), labels, numbers)
+    return Figure(name, title, single, whole, _data(panels), labels, panels)
 
 
 def paint_ranges(axes: Axes, panel: Panel) -> None:
@@ -205,6 +217,7 @@ def _svg(canvas: Canvas) -> str:
 _HEAD = re.compile(r"<svg [^>]*>")
 _STYLE = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
 _FAMILY = re.compile(r"'DejaVu Sans', sans-serif")
+_NUMBER_LINK = re.compile(r'<a href="#n-([^"]*)"')
 _GROUP_ID = re.compile(r'<g id="[^"]*"')
 
 
@@ -214,6 +227,7 @@ def _inline(svg: str) -> str:
     svg = _STYLE.sub("", svg[svg.index("<svg") :])
     box = re.search(r'viewBox="[^"]*"', _HEAD.search(svg).group()).group()
     svg = _HEAD.sub(f"<svg {box}>", svg, count=1).replace("xlink:href", "href")
+    svg = _NUMBER_LINK.sub(r'<a aria-label="\1" href="#n-\1"', svg)
     svg = _FAMILY.sub("var(--sans)", _GROUP_ID.sub("<g", svg))
     for colour, css in CSS_NAMES.items():
         svg = svg.replace(colour, f"var(--{css})")

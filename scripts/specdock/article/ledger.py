@@ -67,7 +67,6 @@ NUMBERS = pa.schema(
         column("targets", pa.list_(pa.string()), "pins of the targets"),
         column("drafters", pa.list_(pa.string()), "pins of the drafters"),
         column("gpus", pa.list_(pa.string()), "state of the card, as JSON"),
-        column("drawn", pa.bool_(), "stands only in a figure, as a mark, and not in the text"),
         column("places", pa.list_(_PLACE), "template lines that print it"),
         column("parts", pa.list_(pa.string()), "ids of the two values of a ratio or difference"),
         column("quotation", pa.string(), "words that a fact or a log line was taken from"),
@@ -84,7 +83,6 @@ class Entry:
     note: int
     printed: str
     digits: int
-    drawn: bool
     places: list[Place]
     chain: Chain
 
@@ -113,7 +111,6 @@ def ledger_row(entry: Entry, study: Study) -> dict:
         "offset": number.form.offset,
         "scale": number.form.scale,
         "digits": entry.digits,
-        "drawn": entry.drawn,
         "dirty": bool(distinct("dirty")),
         "source": rows([chain.source])[0],
         "tables": rows(chain.tables),

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from specdock.article.forms import PLAIN, Form
+from specdock.article.words import ABSENCES, NOT_RUN
 from specdock.errors import SpecdockError
 
 TOKEN = re.compile("\ue000(\\d+)\ue001")
@@ -91,7 +92,7 @@ class Number:
         """What the page shows."""
         missing = self.value is None and self.low is None and self.form.shape != "interval"
         if self.words or missing:
-            return self.words or "not run"
+            return self.words or NOT_RUN
         return self.form.text(self.value, self.low, self.high, digits)
 
 
@@ -114,6 +115,12 @@ class Printed:
         return self.number.value
 
     @property
+    def known(self) -> bool:
+        """Whether there is anything to print, for conditions."""
+        self.register.use(self.number)
+        return self.number.words not in ABSENCES
+
+    @property
     def has_interval(self) -> bool:
         """Whether there is an interval, for conditions."""
         self.register.use(self.number)
@@ -124,10 +131,10 @@ class Label:
     """A name from the plan or the data, escaped for Markdown; it is no number."""
 
     def __init__(self, text: str):
-        self.text = " ".join(_PRIVATE.sub("", text).split())
+        self.text = text
 
     def __html__(self) -> str:
-        return _SPECIAL.sub(r"\\\1", self.text)
+        return as_markdown_text(self.text)
 
     def __str__(self) -> str:
         return self.__html__()
@@ -177,6 +184,11 @@ class Register:
             for index, number in enumerate(self.numbers)
             if index not in self._used
         ]
+
+
+def as_markdown_text(text: str) -> str:
+    """Text on one line in which Markdown finds no markup, and the page no token."""
+    return _SPECIAL.sub(r"\\\1", " ".join(_PRIVATE.sub("", text).split()))
 
 
 def here() -> Place:

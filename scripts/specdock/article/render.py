@@ -136,22 +136,13 @@ def _entries(text: str, register: Register, study: Study) -> dict[int, Entry]:
     """Every number on the page, by the index in its token, in the order of first appearance."""
     whole = BLOCK.sub(lambda match: _figure_text(register, int(match.group(1))), text)
     order = list(dict.fromkeys(int(index) for index in TOKEN.findall(whole)))
-    in_text = {int(index) for index in TOKEN.findall(text)}
-    in_text |= {int(i) for placed in register.figures for i in TOKEN.findall(placed.caption)}
     numbers = [(register.numbers[index], register.places[index][0]) for index in order]
     settled = settle(numbers)
     rulebook = Rulebook(study.root)
     chains = [chain_of(number, study, rulebook) for number, _ in numbers]
     study.hash_ahead(file for chain in chains for file in chain.files)
     return {
-        index: Entry(
-            number,
-            note,
-            *settled[number.id],
-            drawn=index not in in_text,
-            places=register.places[index],
-            chain=chain,
-        )
+        index: Entry(number, note, *settled[number.id], register.places[index], chain)
         for note, (index, (number, _), chain) in enumerate(
             zip(order, numbers, chains, strict=True), 1
         )

@@ -9,6 +9,7 @@ NOT_APPLICABLE = "n/a"
 UNUSABLE = "unusable"
 NOT_COMPARABLE = "not comparable"
 NOT_STATED = "not stated"
+ABSENCES = (NOT_RUN, NOT_APPLICABLE, UNUSABLE, NOT_COMPARABLE, NOT_STATED)
 
 
 class Comparative(NamedTuple):

@@ -83,15 +83,6 @@ class Labels:
         """Caveats that the study's config states."""
         return [Label(text) for text in self._study.plan["caveats"]]
 
-    def pins(self) -> list[Label]:
-        """Targets, drafters and engine environments, each with the fingerprint that pins it."""
-        found = set()
-        for arm in self._study.arms.values():
-            found.add(f"{arm.spec['engine_name']}, environment {arm.spec['environment']}")
-            weights = (arm.spec["target"], arm.spec["drafter"])
-            found |= {f"{pin['name']}, pin {pin['pin']}" for pin in weights if pin}
-        return [Label(text) for text in sorted(found)]
-
     def engine_notes(self) -> list[Label]:
         """What config says of an engine's origin, once per engine that an arm uses."""
         notes = {

@@ -11,11 +11,8 @@ from specdock.article.words import (
     UNUSABLE,
     meaning,
 )
-from specdock.claims.comparisons import scale_of
-from specdock.claims.intervals import Scale
 
 RATIO_DIGITS, PERCENT_DIGITS = 2, 1
-CLAIM_FORMS = {Scale.LOG: "ratio", Scale.LINEAR: "difference"}
 PERCENT = Form(scale=100, suffix=" %")
 CHANGE = Form(offset=1, scale=100, signed=True, suffix=" %")
 
@@ -177,9 +174,9 @@ class Measured:
         known = self._names.metric(metric)
         arm, other = self._names.arm(of), self._names.arm(to)
         place = self._names.scenario(scenario)
-        if kind != CLAIM_FORMS[scale_of(metric)]:
-            raise self._names.unknown(f"{kind} of {metric}", kind, [CLAIM_FORMS[scale_of(metric)]])
         row = self._study.comparisons.get((metric, arm, other, place))
+        if row and row["form"] != kind:
+            raise self._names.unknown(f"comparison of {metric}", kind, [row["form"]])
         fields = comparison_fields(self._study.file, kind, metric, (arm, other), place, form, row)
         if digits is not None:
             fields["id"] += f"/{digits}"

@@ -62,32 +62,34 @@ class Settings:
         form: str = "value",
     ) -> Printed:
         """A column of the session table, of one arm or of all: the mean over starts, or the texts
-        that they state.
+        that they state; `host.processor` is a key of a JSON column.
 
         Forms: value, with_unit, spread (smallest to largest start).
         """
-        if column not in SESSIONS.names:
-            raise self._names.unknown("session column", column, SESSIONS.names)
-        unit = SESSIONS.field(column).metadata[b"unit"].decode()
+        name, _, key = column.partition(".")
+        if name not in SESSIONS.names:
+            raise self._names.unknown("session column", name, SESSIONS.names)
+        unit = SESSIONS.field(name).metadata[b"unit"].decode()
         suffix = f" {unit}".rstrip()
         forms = {"value": Form(), "with_unit": Form(suffix=suffix), "spread": Form("interval")}
         made = self._names.form(form, forms)
         every = arm is None and role is None
-        name = "all arms" if every else self._names.arm(arm, role)
-        starts = [row for row in self._study.sessions.values() if every or row["arm"] == name]
-        known = [row[column] for row in starts if row[column] is not None]
+        served = "every-arm" if every else self._names.arm(arm, role)
+        starts = [row for row in self._study.sessions.values() if every or row["arm"] == served]
+        values = [json.loads(row[name]).get(key) if key else row[name] for row in starts]
+        known = [value for value in values if value is not None]
         number = Number(
-            id=f"session/{name}/{column}" + ("" if form == "value" else f"/{form}"),
+            id=f"session/{served}/{column}" + ("" if form == "value" else f"/{form}"),
             kind="session",
-            title=f"{column.replace('_', ' ')}, {name}",
+            title=f"{column.replace('_', ' ').replace('.', ', ')}, {served}",
             link=Link(
                 self._study.file("tables/sessions.parquet"),
-                f"column={column}" if every else f"arm={name} column={column}",
+                f"column={column}" if every else f"arm={served} column={column}",
             ),
             form=made,
             form_name=form,
             digits=0 if all(isinstance(value, int) for value in known) else 1,
-            arm="" if every else name,
+            arm="" if every else served,
             unit=unit,
             seeds=len(known),
             sessions=tuple(row["session"] for row in starts),

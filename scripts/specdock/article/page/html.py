@@ -10,6 +10,7 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from specdock.article.bindings.figures import Placed
+from specdock.article.figures import Figure
 from specdock.article.ledger import Entry
 from specdock.article.page.markdown import note_text
 from specdock.article.printed import BLOCK, TOKEN
@@ -38,8 +39,10 @@ def as_html(text: str, entries: dict[int, Entry], figures: list[Placed]) -> Body
     html = html.replace("<table>", '<div class="wide" tabindex="0"><table>')
     html = html.replace("</table>", "</table></div>")
 
+    by_id = {entry.number.id: entry for entry in entries.values()}
+
     def figure(match: re.Match[str]) -> str:
-        return _figure(figures[int(match.group(1))], parser)
+        return _figure(figures[int(match.group(1))], parser, by_id)
 
     def number(match: re.Match[str]) -> str:
         return _number(entries[int(match.group(1))])
@@ -69,16 +72,37 @@ def _number(entry: Entry) -> str:
     )
 
 
-def _figure(placed: Placed, parser: MarkdownIt) -> str:
+def _figure(placed: Placed, parser: MarkdownIt, entries: dict[str, Entry]) -> str:
     figure = placed.figure
     caption = parser.renderInline(str(placed.caption).strip())
-    data = base64.b64encode(figure.data.encode()).decode()
     panels = "".join(f'<div class="panel">{svg}</div>' for svg in figure.panels)
     return (
         f'<figure id="{figure.name}" aria-label="{escape(figure.title)}">'
-        f'<div class="panels">{panels}</div><figcaption>{caption} '
-        f'<a class="data" download="{figure.name}.csv" href="data:text/csv;base64,{data}">Data</a>'
-        "</figcaption></figure>"
+        f'<div class="panels">{panels}</div><figcaption>{caption}</figcaption>'
+        f"{_plotted(figure, entries)}</figure>"
+    )
+
+
+def _plotted(figure: Figure, entries: dict[str, Entry]) -> str:
+    """The plotted numbers as a table that unfolds, and as a file."""
+    data = base64.b64encode(figure.data.encode()).decode()
+    rows = "".join(
+        f"<tr><td>{escape(panel.title)}</td><td>{escape(mark.arm)}</td>"
+        + "".join(
+            f'<td style="text-align:right">{_number(entries[number.id])}</td>'
+            for number in (mark.number, mark.x)
+            if number
+        )
+        + "</tr>"
+        for panel in figure.plotted
+        for mark in panel.marks
+    )
+    heads = "".join(f'<th style="text-align:right">{escape(head)}</th>' for head in figure.heads)
+    return (
+        '<details class="data"><summary>Data</summary><div class="wide" tabindex="0"><table>'
+        f"<thead><tr><th>scenario</th><th>arm</th>{heads}</tr></thead><tbody>{rows}</tbody>"
+        f'</table></div><a download="{figure.name}.csv" href="data:text/csv;base64,{data}">'
+        "Download as CSV</a></details>"
     )
 
 

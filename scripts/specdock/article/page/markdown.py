@@ -2,7 +2,7 @@
 
 from specdock.article.bindings.figures import Placed
 from specdock.article.ledger import Entry
-from specdock.article.printed import BLOCK, TOKEN
+from specdock.article.printed import BLOCK, TOKEN, as_markdown_text
 
 
 def as_markdown(text: str, entries: dict[int, Entry], figures: list[Placed]) -> str:
@@ -16,12 +16,15 @@ def as_markdown(text: str, entries: dict[int, Entry], figures: list[Placed]) -> 
 
     def number(index: int) -> str:
         entry = entries[index]
-        return f"[{entry.printed}](#n{entry.note})"
+        return f"[{as_markdown_text(entry.printed)}](#n{entry.note})"
 
     text = BLOCK.sub(lambda match: figure(int(match.group(1))), text)
     text = TOKEN.sub(lambda match: number(int(match.group(1))), text)
     notes = sorted(entries.values(), key=lambda entry: entry.note)
-    lines = [f'<a id="n{entry.note}"></a>\n{entry.note}. {note_text(entry)}' for entry in notes]
+    lines = [
+        f'<a id="n{entry.note}"></a>\n{entry.note}. {as_markdown_text(note_text(entry))}'
+        for entry in notes
+    ]
     return text.rstrip() + "\n\n## Notes\n\n" + "\n".join(lines) + "\n"
 
 
