@@ -11,6 +11,7 @@ from uuid import uuid4
 import pytest
 
 from specdock.grades.sandbox import BACKENDS, Limits, Sandbox, SandboxError, probe
+from tests.grades.refusal import REFUSING
 
 ROOT = Path(__file__).parents[2]
 QUICK = Limits(wall=10, cpu=2)
@@ -95,6 +96,12 @@ async def test_a_program_writes_nowhere_but_in_its_scratch_folder(sandbox, folde
     program = f"import os\n{ATTEMPT}\nattempt(os.mkdir, {folder!r} + '/specdock-was-here')"
     assert (await said(sandbox, program)).startswith("refused")
     assert not Path(folder, "specdock-was-here").exists()
+
+
+async def test_what_a_program_sees_is_mounted_read_only(sandbox):
+    folders = ["/", "/usr", "/lib", f"{sys.base_prefix}/bin", f"{sys.base_prefix}/lib"]
+    program = f"import os; print([os.statvfs(f).f_flag & os.ST_RDONLY for f in {folders!r}])"
+    assert await said(sandbox, program) == "[1, 1, 1, 1, 1]"
 
 
 async def test_the_scratch_folder_takes_files_and_forgets_them(sandbox):
@@ -316,10 +323,6 @@ async def test_a_program_that_kills_all_that_it_can_see_harms_nobody_else(sandbo
 
 async def test_probe_finds_a_back_end():
     assert (await probe()).backend in BACKENDS
-
-
-# A real refusal of the kernel: inside, no user namespace can be made, and root has no privilege.
-REFUSING = ["bwrap", "--unshare-user", "--disable-userns", "--dev-bind", "/", "/", "--"]
 
 
 def test_where_no_sandbox_works_nothing_runs_and_the_message_says_what_helps():

@@ -5,7 +5,8 @@ bubblewrap or, without any package, util-linux builds a view of the machine from
 first.
 
 Not contained: faults of the kernel. Memory is bounded for each process and for the scratch folder,
-so that a program may take `processes` times `memory` for as long as it may run.
+so that a program may take `processes` times `memory` for as long as it may run. Before Linux 5.14
+the limit of processes counts those outside, too, and `probe` refuses where it is already met.
 """
 
 import asyncio
@@ -28,9 +29,11 @@ _STARTED = b"inside\n"
 _START = """
 import os, resource, sys
 for name, most in {limits}.items():
-    resource.setrlimit(getattr(resource, name), (most, most))
+    # SIGXCPU says which limit was met; a program that ignores it is killed a second later.
+    hard = most + 1 if name == "RLIMIT_CPU" else most
+    resource.setrlimit(getattr(resource, name), (most, hard))
 os.write(2, {started})
-del os, resource, name, most
+del os, resource, name, most, hard
 exec(compile(sys.argv.pop(), "<program>", "exec"))
 """
 
@@ -42,14 +45,17 @@ def refused(attempt, *arguments):
         attempt(*arguments)
     except OSError:
         return
-    raise SystemExit(f"{attempt.__name__}{arguments} was not refused")
+    raise SystemExit(f"{attempt.__name__}{arguments} is not refused")
 
 refused(socket.socket(type=socket.SOCK_DGRAM).connect, ("192.0.2.1", 9))
 refused(os.listdir, "/etc")
 refused(os.listdir, "/proc")
-refused(os.mkdir, "/usr/specdock")
-refused(os.mkdir, "/specdock")
+for folder in ("/", "/usr", os.path.dirname(os.__file__)):
+    if not os.statvfs(folder).f_flag & os.ST_RDONLY:
+        raise SystemExit(f"{folder} is not read-only")
 os.mkdir("specdock")
+if os.fork() == 0:
+    os._exit(0)
 """
 
 _REFUSAL = "answers that are programs are graded in a sandbox only, and none works here"
@@ -153,7 +159,7 @@ class Sandbox:
 
     def _ended(self, code: int, elapsed: float, output: bytes, errors: bytes) -> Ended:
         status = code if code >= 0 else 128 - code
-        late = status == 137 and elapsed >= min(self.limits.wall, self.limits.cpu)
+        late = status == 128 + signal.SIGXCPU or elapsed >= self.limits.wall
         if not errors.startswith(_STARTED):
             said = errors.decode(errors="replace").strip()
             why = said or ("not ready in time" if late else f"status {status}")
@@ -178,7 +184,8 @@ async def probe() -> Sandbox:
         else:
             if ended.status == 0:
                 return Sandbox(backend)
-            tried.append(f"  {backend} keeps nothing in: {ended.errors.decode(errors='replace')}")
+            why = ended.errors.decode(errors="replace").strip() or ended.cause
+            tried.append(f"  {backend} is of no use: {why}")
     raise SandboxError("\n".join([_REFUSAL, *tried, _REMEDY]))
 
 

@@ -19,21 +19,21 @@ PYTHON = str(_PREFIX / "bin" / f"python{sys.version_info.major}.{sys.version_inf
 _REACHABLE = Path("/mnt")
 _REACH = 'mount --bind "$1" "$2"; shift 2; exec "$@"'
 
-# A program is not let make user namespaces, in which it would be privileged again. umount needs
-# /proc until the old root is gone. The shell stays as process 1, to say how the program ended.
+# A program is not let make user namespaces, in which it would be privileged again. The view grows
+# over /sys, which hides nothing that it needs. umount needs /proc until the old root is gone. The
+# shell stays as process 1, to say how the program ended.
 _NAMESPACES = """
 bind() {
     mkdir -p ".$2"
     mount --rbind "$1" ".$2"
-    findmnt -Rnro TARGET "$PWD$2" | while read -r point; do
-        mount -o remount,bind,ro,nosuid,nodev "$point"
-    done
+    points=$(findmnt -Rnro TARGET "$PWD$2")
+    for point in $points; do mount -o remount,bind,ro,nosuid,nodev "$point"; done
 }
 link() { ln -s "$1" ".$2"; }
 
 echo 0 > /proc/sys/user/max_user_namespaces
-mount -t tmpfs -o size=1m,mode=755,nosuid,nodev view /tmp
-cd /tmp
+mount -t tmpfs -o size=1m,mode=755,nosuid,nodev view /sys
+cd /sys
 scratch=$1 bytes=$2
 shift 2
 while [ "$1" != -- ]; do "$1" "$2" "$3"; shift 3; done
