@@ -1,9 +1,12 @@
 """Files of a hub repository at one commit, through huggingface-hub."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
+from httpx2 import TransportError
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
@@ -77,39 +80,27 @@ def resolve_short_commit(repository: str, prefix: str, kind: Kind = "model") -> 
     return found[0]
 
 
-class _explained:
+@contextmanager
+def _explained(source: HubSource) -> Iterator[None]:
     """Turns the hub client's errors into one message that says what to do."""
-
-    def __init__(self, source: HubSource):
-        self._where = f"{source.repository}@{source.revision}"
-        self._source = source
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type | None, error: BaseException | None, _: object) -> None:
-        match error:
-            case None:
-                return
-            case GatedRepoError():
-                raise PinError(
-                    f"{self._where}: the repository is gated; accept its licence on the hub and "
-                    "set HF_TOKEN to a token that may read it"
-                ) from None
-            case RevisionNotFoundError():
-                raise PinError(
-                    f"{self._where}: the hub knows no such commit of this repository"
-                ) from None
-            case RepositoryNotFoundError():
-                raise PinError(
-                    f"{self._where}: the hub has no such repository, or it is private and HF_TOKEN "
-                    "may not read it"
-                ) from None
-            case OfflineModeIsEnabled() | LocalEntryNotFoundError():
-                raise PinError(
-                    f"{self._where}: the hub cannot be reached, and the files are not here yet"
-                ) from None
-            case HfHubHTTPError():
-                raise PinError(f"{self._where}: the hub answered: {error}") from None
-            case OSError():
-                raise PinError(f"{self._where}: the hub cannot be reached ({error})") from None
+    where = f"{source.repository}@{source.revision}"
+    try:
+        yield
+    except GatedRepoError:
+        raise PinError(
+            f"{where}: the repository is gated; accept its licence on the hub and set HF_TOKEN to "
+            "a token that may read it"
+        ) from None
+    except RevisionNotFoundError:
+        raise PinError(f"{where}: the hub knows no such commit of this repository") from None
+    except RepositoryNotFoundError:
+        raise PinError(
+            f"{where}: the hub has no such repository, or it is private and HF_TOKEN may not read "
+            "it"
+        ) from None
+    except (OfflineModeIsEnabled, LocalEntryNotFoundError, TransportError) as error:
+        raise PinError(
+            f"{where}: the hub cannot be reached, and the files are not here yet ({error})"
+        ) from None
+    except HfHubHTTPError as error:
+        raise PinError(f"{where}: the hub answered: {error}") from None
