@@ -27,6 +27,9 @@ try:
 except SpecdockError as problem:
     raise WorkflowError(f"\n{problem}") from None
 
+# Rules call the interpreter that runs Snakemake, also where its environment is not activated.
+shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
+
 # One engine at a time, even where a user's own --resources replace the profile's.
 workflow.global_resources.setdefault("gpu", 1)
 

@@ -18,7 +18,7 @@ rule render:
             for name in [files.plan.study.published]
             if name
         ],
-        templates=sorted(str(path) for path in Path("article").rglob("*.*")),
+        templates=files.templates,
         code=files.code("render"),
     output:
         page="results/{study}/article/article.html",
@@ -35,4 +35,4 @@ rule render:
     message:
         "Rendering the article of {wildcards.study}"
     shell:
-        "{sys.executable} scripts/render.py --study {params.study} --out {params.out} 2> {log}"
+        "python scripts/render.py --study {params.study} --out {params.out} 2> {log}"

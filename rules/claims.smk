@@ -12,10 +12,10 @@ rule claims:
         gates="results/{study}/claims/gates.parquet",
     log:
         "logs/claims/{study}.log",
-    message:
-        "Computing the claims of {wildcards.study}"
     params:
         out=subpath(output.estimates, parent=True),
+    message:
+        "Computing the claims of {wildcards.study}"
     shell:
-        "{sys.executable} scripts/claims.py --plan {input.plan} --cells {input.cells}"
+        "python scripts/claims.py --plan {input.plan} --cells {input.cells}"
         " --out {params.out} > {log} 2>&1"

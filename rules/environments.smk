@@ -14,5 +14,5 @@ rule environment_marker:
     message:
         "What the environment {wildcards.engine} is made of"
     shell:
-        "{sys.executable} scripts/environment.py --environment {params.environment:q}"
+        "python scripts/environment.py --environment {params.environment:q}"
         " --out {output.marker} 2> {log}"

@@ -14,5 +14,5 @@ rule grade:
     message:
         "Grading the answers of arm {wildcards.arm}, seed {wildcards.seed}"
     shell:
-        "{sys.executable} scripts/grade.py --spec {input.spec} --requests {input.requests}"
+        "python scripts/grade.py --spec {input.spec} --requests {input.requests}"
         " --at-once {threads} --out {output.grades} > {log} 2>&1"

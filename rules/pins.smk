@@ -9,7 +9,7 @@ rule pin:
     message:
         "Pinning {wildcards.pin}"
     shell:
-        "{sys.executable} scripts/pin.py --pin {wildcards.pin} --out {output.lock} > {log} 2>&1"
+        "python scripts/pin.py --pin {wildcards.pin} --out {output.lock} > {log} 2>&1"
 
 
 rule fetch:
@@ -22,5 +22,5 @@ rule fetch:
     message:
         "Fetching {wildcards.pin} and re-hashing every file"
     shell:
-        "{sys.executable} scripts/fetch.py --pin {wildcards.pin} --out {output.receipt}"
+        "python scripts/fetch.py --pin {wildcards.pin} --out {output.receipt}"
         " > {log} 2>&1"

@@ -4,12 +4,12 @@
 rule plan:
     log:
         "logs/plan.log",
-    message:
-        "Arms x scenarios x seeds of this study, what is measured, what is to run"
     params:
         study=files.plan.name,
+    message:
+        "Arms x scenarios x seeds of this study, what is measured, what is to run"
     shell:
-        "{sys.executable} scripts/plan.py --study {params.study} 2> {log}"
+        "python scripts/plan.py --study {params.study} 2> {log}"
 
 
 rule resolve:
@@ -17,10 +17,10 @@ rule resolve:
         spec="results/{study}/specs/{arm}/seed-{seed}.{fp}.json",
     log:
         "logs/resolve/{study}.{arm}.seed-{seed}.{fp}.log",
-    message:
-        "Resolving arm {wildcards.arm}, seed {wildcards.seed}"
     params:
         spec=files.spec,
+    message:
+        "Resolving arm {wildcards.arm}, seed {wildcards.seed}"
     shell:
         "printf '%s\\n' {params.spec:q} > {output.spec} 2> {log}"
 
@@ -30,9 +30,9 @@ rule study:
         "results/{study}/plan.json",
     log:
         "logs/study/{study}.log",
-    message:
-        "Writing the resolved plan of {wildcards.study}"
     params:
         fingerprint=files.study_fingerprint,
+    message:
+        "Writing the resolved plan of {wildcards.study}"
     shell:
-        "{sys.executable} scripts/resolve.py --study {wildcards.study} --out {output} 2> {log}"
+        "python scripts/resolve.py --study {wildcards.study} --out {output} 2> {log}"

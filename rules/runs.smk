@@ -15,13 +15,13 @@ rule measure:
         server_log="results/{study}/raw/{arm}/seed-{seed}/{fp}/server.log",
     log:
         "logs/measure/{study}.{arm}.seed-{seed}.{fp}.log",
-    message:
-        "Measuring arm {wildcards.arm}, seed {wildcards.seed}"
-    params:
-        out=subpath(output.manifest, parent=True),
-    retries: 1
     priority: files.priority
+    retries: 1
     resources:
         gpu=1,
+    params:
+        out=subpath(output.manifest, parent=True),
+    message:
+        "Measuring arm {wildcards.arm}, seed {wildcards.seed}"
     shell:
-        "exec {sys.executable} scripts/measure.py --spec {input.spec} --out {params.out} --log {log}"
+        "exec python scripts/measure.py --spec {input.spec} --out {params.out} --log {log}"

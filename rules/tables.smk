@@ -14,10 +14,10 @@ rule tables:
         power="results/{study}/tables/power.parquet",
     log:
         "logs/tables/{study}.log",
-    message:
-        "Building the tables of {wildcards.study}"
     params:
         out=subpath(output.cells, parent=True),
+    message:
+        "Building the tables of {wildcards.study}"
     shell:
-        "{sys.executable} scripts/tables.py --manifests {input.manifests} --grades {input.grades}"
+        "python scripts/tables.py --manifests {input.manifests} --grades {input.grades}"
         " --out {params.out} > {log} 2>&1"
