@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from specdock.errors import SpecdockError
 
 Lists = Sequence[Sequence[int]]
+Floats = NDArray[np.float64]
 
 
 class LedgerError(SpecdockError):
@@ -90,14 +91,43 @@ def lengths_from_steps(completion: ArrayLike, steps: Steps) -> dict[str, float]:
     used = account.verified > 0
     if not used.any():
         return {}
-    tokens, verified = completion[used], account.verified[used]
-    decode_steps = verified + account.undrafted[used]
+    verified = account.verified[used]
+    return _lengths(
+        completion[used], verified + account.undrafted[used], verified, account.accepted[used]
+    )
+
+
+def _lengths(tokens: Floats, steps: Floats, verified: Floats, accepted: Floats) -> dict[str, float]:
     return {
-        "al.committed": float((tokens - 1).sum() / decode_steps.sum()),
-        "al.req_macro": float(np.mean(1 + account.accepted[used] / verified)),
+        "al.committed": float((tokens - 1).sum() / steps.sum()),
+        "al.req_macro": float(np.mean(1 + accepted / verified)),
         "al.tok_per_verify_macro": float(np.mean(tokens / verified)),
         "al.tok_per_verify_micro": float(tokens.sum() / verified.sum()),
     }
+
+
+def committed_steps(completion: int, accepted: int, verified: int | None) -> int:
+    """Decode steps of a request from its totals: completion = 1 + steps + accepted - truncated.
+
+    Without the engine's count of verification steps, what was accepted beyond the stop makes this
+    too low, by less than the drafts of one step.
+    """
+    return max(completion - 1 - accepted, verified or 0)
+
+
+def lengths_from_totals(
+    completion: ArrayLike, steps: ArrayLike, accepted: ArrayLike, verified: ArrayLike | None
+) -> dict[str, float]:
+    """Every definition but the counters', from totals of the requests that drafted.
+
+    Without the engine's count of verification steps only `al.committed` can be told.
+    """
+    tokens, decode = np.asarray(completion, dtype=float), np.asarray(steps, dtype=float)
+    if decode.sum() == 0:
+        return {}
+    if verified is None:
+        return {"al.committed": float((tokens - 1).sum() / decode.sum())}
+    return _lengths(tokens, decode, np.asarray(verified), np.asarray(accepted))
 
 
 def lengths_from_chunks(chunk_tokens: Lists) -> dict[str, float]:

@@ -20,7 +20,8 @@ from specdock.tables.sessions import session_row
 _RAW_COLUMNS = [
     "cell", "arm", "scenario", "seed", "session", "phase", "request", "prompt_id", "category",
     "prompt_sha256", "t_send", "t_first", "t_last", "t_end", "chunk_tokens", "finish_reason",
-    "prompt_tokens", "completion_tokens", "step_accepted", "step_drafted", "error",
+    "prompt_tokens", "completion_tokens", "cached_tokens", "step_accepted", "step_drafted",
+    "engine_metrics", "error",
 ]  # fmt: skip
 
 

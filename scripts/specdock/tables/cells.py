@@ -10,6 +10,7 @@ from specdock.tables.acceptance import (
     lengths_from_chunks,
     lengths_from_counters,
     lengths_from_steps,
+    lengths_from_totals,
 )
 from specdock.tables.evidence import Evidence
 from specdock.tables.validity import Observed, reasons, remarks
@@ -39,6 +40,8 @@ def cell_row(
         [row["step_drafted"] or [] for row in answered],
     )
     chunks = [row["chunk_tokens"] or [] for row in answered]
+    drafting = _drafting(complete, counters)
+    prefix_hits = counters.get("prefix_hit_tokens", _cached(answered))
     tokens = sum(row["completion_tokens"] for row in complete)
     graded = [row for row in complete if row["correct"] is not None]
     accuracy = sum(row["correct"] for row in graded) / len(graded) if graded else None
@@ -48,8 +51,8 @@ def cell_row(
         requests=len(requests),
         completion_tokens=tokens,
         counted_tokens=counters.get("generation_tokens"),
-        draft_tokens=counters.get("draft_tokens"),
-        prefix_hit_tokens=counters.get("prefix_hit_tokens"),
+        draft_tokens=drafting["draft_tokens"],
+        prefix_hit_tokens=prefix_hits,
         preemptions=counters.get("preemptions"),
         degenerate=degenerate,
         accuracy=accuracy,
@@ -80,12 +83,12 @@ def cell_row(
         "completion_tokens": tokens,
         "output_rate": tokens / facts["wall"],
         **_latencies(complete, scenario),
-        **_acceptance(complete, counters, steps, chunks),
+        **_acceptance(complete, drafting, steps, chunks),
         "graded": len(graded),
         "correct": sum(row["correct"] for row in graded) if graded else None,
         "accuracy": accuracy,
         "degenerate": degenerate,
-        "prefix_hit_tokens": counters.get("prefix_hit_tokens"),
+        "prefix_hit_tokens": prefix_hits,
         "preemptions": counters.get("preemptions"),
         **_energy(energy, tokens, len(complete)),
         "client_cpu": seen.client_cpu,
@@ -109,19 +112,40 @@ def _latencies(rows: list[dict], scenario: ScenarioSpec) -> dict:
     }
 
 
-def _acceptance(rows: list[dict], counters: Mapping, steps: Steps, chunks: list) -> dict:
-    drafts = counters.get("drafts")
-    positions = counters.get("accepted_at_position")
-    drafted, accepted = counters.get("draft_tokens"), counters.get("accepted_tokens")
+def _cached(rows: list[dict]) -> int | None:
+    """Prompt tokens served from a cache by the usage of the requests; None where none says."""
+    told = [row["cached_tokens"] for row in rows if row.get("cached_tokens") is not None]
+    return sum(told) if told else None
+
+
+def _drafting(rows: list[dict], counters: Mapping) -> dict:
+    """Drafts and draft tokens by the engine's counters, else summed over its accounts of requests;
+    None where it tells neither."""
+    told = {"drafts": "drafted_steps", "draft_tokens": "draft_tokens"}
+    told["accepted_tokens"] = "accepted_tokens"
+    found: dict = {"accepted_at_position": counters.get("accepted_at_position")}
+    for name, column in told.items():
+        values = [row[column] for row in rows if row[column] is not None]
+        found[name] = counters.get(name, sum(values) if values else None)
+    return found
+
+
+def _acceptance(rows: list[dict], drafting: dict, steps: Steps, chunks: list) -> dict:
+    drafts, drafted = drafting["drafts"], drafting["draft_tokens"]
+    accepted, positions = drafting["accepted_tokens"], drafting["accepted_at_position"]
     spent = [row["steps"] for row in rows]
     decode = sum(row["tpot"] * (row["completion_tokens"] - 1) for row in rows if row["tpot"])
     total = sum(spent) if rows and None not in spent else None
     lengths: dict[str, float] = {}
-    if drafts:
+    if drafted:
         tokens = [row["completion_tokens"] for row in rows]
         # Step lists count steps even where a lagging client merged chunks.
-        lengths = lengths_from_steps(tokens, steps) or lengths_from_chunks(chunks)
-        lengths |= lengths_from_counters(drafts, accepted)
+        lengths = (
+            lengths_from_steps(tokens, steps)
+            or _lengths_from_accounts(rows)
+            or lengths_from_chunks(chunks)
+        )
+        lengths |= lengths_from_counters(drafts, accepted) if drafts else {}
     return {
         "drafts": drafts,
         "draft_tokens": drafted,
@@ -134,6 +158,17 @@ def _acceptance(rows: list[dict], counters: Mapping, steps: Steps, chunks: list)
         "step_time": decode / total if total else None,
         **{name.replace("al.", "al_"): value for name, value in lengths.items()},
     }
+
+
+def _lengths_from_accounts(rows: list[dict]) -> dict[str, float]:
+    drafted = [row for row in rows if row["draft_tokens"]]
+    verified = [row["drafted_steps"] for row in drafted]
+    return lengths_from_totals(
+        [row["completion_tokens"] for row in drafted],
+        [row["steps"] for row in drafted],
+        [row["accepted_tokens"] for row in drafted],
+        None if None in verified else verified,
+    )
 
 
 def _energy(energy: WindowEnergy | None, tokens: int, requests: int) -> dict:

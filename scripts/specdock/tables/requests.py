@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from specdock.tables.acceptance import Steps, ledger
+from specdock.tables.accounts import Account, account_of
 
 MS = 1000.0
 
@@ -20,17 +21,16 @@ def request_rows(
             continue
         grade = grades.get((row["cell"], row["request"]), {})
         chunks = [tokens for tokens in row["chunk_tokens"] or [] if tokens > 0]
-        steps = row["step_accepted"] or []
-        drafted = row["step_drafted"] or []
+        account = _account(row)
         yield {
             **{key: row[key] for key in _COPIED},
             "ttft": _ms(row["t_first"], row["t_send"]),
             "tpot": _tpot(row),
             "latency": _ms(row["t_end"], row["t_send"]),
-            "steps": _steps(row, chunks),
-            "drafted_steps": sum(drafts > 0 for drafts in drafted) if steps else None,
-            "draft_tokens": sum(drafted) if steps else None,
-            "accepted_tokens": sum(steps) if steps else None,
+            "steps": _steps(row, chunks, account),
+            "drafted_steps": account.verified if account else None,
+            "draft_tokens": account.drafted if account else None,
+            "accepted_tokens": account.accepted if account else None,
             "largest_chunk": max(chunks, default=None),
             "correct": grade.get("correct"),
             "outcome": grade.get("outcome"),
@@ -56,12 +56,23 @@ _COPIED = (
 )
 
 
-def _steps(row: dict, chunks: list[int]) -> int | None:
-    """Decode steps: by the engine's own list, else by chunks, the first of which is prefill's."""
+def _account(row: dict) -> Account | None:
+    """Totals of drafting: by the engine's list of steps, else by its own account."""
+    if accepted := row["step_accepted"]:
+        drafted = row["step_drafted"]
+        return Account(sum(accepted), sum(drafted), sum(drafts > 0 for drafts in drafted))
+    return account_of(row["engine_metrics"])
+
+
+def _steps(row: dict, chunks: list[int], account: Account | None) -> int | None:
+    """Decode steps: by the engine's own list, else by its account of the request, else by chunks,
+    the first of which is prefill's."""
     if row["step_accepted"] and row["completion_tokens"]:
         listed = Steps.from_lists([row["step_accepted"]], [row["step_drafted"]])
-        account = ledger([row["completion_tokens"]], listed)
-        return int(account.verified[0] + account.undrafted[0])
+        balance = ledger([row["completion_tokens"]], listed)
+        return int(balance.verified[0] + balance.undrafted[0])
+    if account is not None and row["completion_tokens"]:
+        return account.steps(row["completion_tokens"])
     return len(chunks) - 1 if chunks else None
 
 

@@ -46,6 +46,7 @@ CELLS = pa.schema(
         column("latency_median", pa.float64(), "request sent to stream closed, median", "ms"),
         column("prefill_rate", pa.float64(), "prompt tokens over TTFT, one stream only", "tok/s"),
         column("finished_stop", pa.float64(), "share of requests that ended by themselves"),
+        # Where an engine has no such counter, its accounts of the requests are summed.
         column("drafts", pa.int64(), "drafting steps, engine's counter"),
         column("draft_tokens", pa.int64(), "tokens drafted, engine's counter", "tokens"),
         column(

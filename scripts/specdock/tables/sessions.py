@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from prometheus_client.parser import text_string_to_metric_families
 
 from specdock.plan.fingerprint import canonical
+from specdock.plan.models import Engine
 from specdock.plan.spec import Pinned, SessionSpec
 from specdock.tables.evidence import Evidence, number_of
 
@@ -19,14 +20,13 @@ def session_row(
     """
     arm = spec.arm
     stated = _cache_info(metrics)
-    version = session["identity"].get("/version")
     return {
         "study": spec.study,
         "arm": arm.name,
         "seed": spec.seed,
         "session": session["session"],
         "engine": arm.engine_name,
-        "engine_version": (version or {}).get("version") if isinstance(version, dict) else None,
+        "engine_version": _version(session["identity"], arm.engine),
         "started_at": session["started_at"],
         "ready_after": session["ready_after"],
         "order": spec.order,
@@ -34,7 +34,7 @@ def session_row(
         or number_of(evidence, "kv_pool_tokens"),
         "request_slots": number_of(evidence, "request_slots") or arm.serve.request_slots,
         "recurrent_slots": number_of(evidence, "recurrent_slots"),
-        "model_memory": number_of(evidence, "model_memory_gib"),
+        "model_memory": _model_memory(evidence),
         "argv": session["argv"],
         "environment": canonical(session["environment"]),
         "lock_sha256": session["lock_sha256"],
@@ -55,6 +55,22 @@ def pin_text(pinned: Pinned) -> str:
     where = stated.get("repository") or stated.get("package") or stated.get("path")
     at = stated.get("revision") or stated.get("wheel_sha256") or pinned.pin
     return f"{pinned.name}: {where}@{at}"
+
+
+def _version(identity: Mapping, engine: Engine) -> str | None:
+    """What the engine itself calls its version."""
+    if not engine.states_version:
+        return None
+    endpoint, key = engine.states_version
+    stated = identity.get(endpoint)
+    return stated.get(key) if isinstance(stated, dict) else None
+
+
+def _model_memory(evidence: list[Evidence]) -> float | None:
+    """GiB of weights, whether the log speaks of GiB or of MiB."""
+    mebibytes = number_of(evidence, "model_memory_mib")
+    stated = number_of(evidence, "model_memory_gib")
+    return mebibytes / 1024 if stated is None and mebibytes is not None else stated
 
 
 def _cache_info(metrics: str) -> dict[str, float]:
