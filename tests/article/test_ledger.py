@@ -9,8 +9,8 @@ import pytest
 from conftest import REPOSITORY, rendered
 from synthetic_study import SyntheticStudy
 
-from specdock.article.chain import ranges
 from specdock.article.ledger import NUMBERS
+from specdock.article.study import ranges
 
 
 @pytest.fixture(scope="module")

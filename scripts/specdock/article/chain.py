@@ -4,8 +4,6 @@ each file. Every file of it is hashed as it is when the page is built."""
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
 from specdock.article.printed import Number
 from specdock.article.rules import Rule, Rulebook
 from specdock.article.study import Row, Study
@@ -45,7 +43,7 @@ def chain_of(number: Number, study: Study, rulebook: Rulebook) -> Chain:
     if cells:
         keys = tuple(f"cell={row['cell']}" for row in cells)
         tables.append(Rows(study.file("tables/cells.parquet"), keys))
-        raw = _raw_rows(cells)
+        raw = [Rows(file, (rows,)) for file, rows in _raw_rows(cells)]
     elif sessions:
         keys = tuple(f"session={row['session']}" for row in sessions)
         tables.append(Rows(study.file("tables/sessions.parquet"), keys))
@@ -57,21 +55,9 @@ def chain_of(number: Number, study: Study, rulebook: Rulebook) -> Chain:
     return Chain(source, chain.tables, chain.raw, sessions, rules)
 
 
-def _raw_rows(cells: Iterable[Row]) -> list[Rows]:
-    by_file: dict[str, list[np.ndarray]] = {}
+def _raw_rows(cells: Iterable[Row]) -> list[tuple[str, str]]:
+    """(file, row ranges) of some cells."""
+    by_file: dict[str, list[Row]] = {}
     for row in cells:
-        by_file.setdefault(row["raw_file"], []).append(row["raw_rows"])
-    return [Rows(file, (ranges(np.concatenate(rows)),)) for file, rows in by_file.items()]
-
-
-def ranges(rows: np.ndarray) -> str:
-    """Row numbers as inclusive ranges: `0-31, 40`."""
-    rows = np.unique(rows)
-    if not len(rows):
-        return ""
-    breaks = np.flatnonzero(np.diff(rows) != 1)
-    starts, ends = rows[np.r_[0, breaks + 1]], rows[np.r_[breaks, len(rows) - 1]]
-    return ", ".join(
-        f"{start}-{end}" if start != end else str(start)
-        for start, end in zip(starts, ends, strict=True)
-    )
+        by_file.setdefault(row["raw_file"], []).append(row)
+    return [(file, ", ".join(row["raw_ranges"] for row in rows)) for file, rows in by_file.items()]

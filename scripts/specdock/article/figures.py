@@ -96,15 +96,32 @@ def draw(
     """
     drawn = []
     with _style(name):
+        box = _frame_of(max(panels, key=_largest), paint, height)
         for panel in panels:
-            canvas = Canvas((PANEL_WIDTH, height), layout="constrained")
-            paint(canvas.subplots(), panel)
+            canvas = Canvas((PANEL_WIDTH, height))
+            paint(canvas.add_axes(box), panel)
             drawn.append(_svg(canvas))
     single, whole = [_inline(svg) for svg in drawn], _side_by_side(drawn, height)
     names = {text for panel in panels for text in (panel.title, panel.x_label)}
     names |= {text for p in panels for mark in p.marks for text in (mark.arm, mark.number.words)}
     labels = frozenset(names | set(words))
     return Figure(name, title, single, whole, _data(panels), labels, panels)
+
+
+def _frame_of(
+    panel: Panel, paint: Callable[[Axes, Panel], None], height: float
+) -> tuple[float, float, float, float]:
+    """Where the axes of a panel must lie to leave room for their words; all panels share it."""
+    canvas = Canvas((PANEL_WIDTH, height), layout="constrained")
+    axes = canvas.subplots()
+    paint(axes, panel)
+    canvas.draw_without_rendering()
+    return axes.get_position().bounds
+
+
+def _largest(panel: Panel) -> float:
+    """The largest value, which has the widest tick labels."""
+    return max(mark.number.value or 0 for mark in panel.marks)
 
 
 def paint_ranges(axes: Axes, panel: Panel) -> None:

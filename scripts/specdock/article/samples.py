@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from specdock.article.study import Row
 
-MOST = 16
+MOST = 12
 TEXT_LIMIT = 600
 COLUMNS = ["cell", "error", "ttft", "tpot", "latency", "completion_tokens", "steps"]
 

@@ -122,12 +122,14 @@ class Study:
 
     @cached_property
     def cells(self) -> dict[str, Row]:
-        """Rows of tables/cells.parquet by cell; `raw_rows` is a numpy array."""
+        """Rows of tables/cells.parquet by cell; `raw_rows` is a numpy array, `raw_ranges` the same
+        in words."""
         path = self._existing(self.file("tables/cells.parquet"))
         table = pq.read_table(path)
         rows = table.drop_columns(["raw_rows"]).to_pylist()
         for row, raw in zip(rows, table["raw_rows"], strict=True):
             row["raw_rows"] = np.asarray(raw.values) if raw.is_valid else np.empty(0, np.int64)
+            row["raw_ranges"] = ranges(row["raw_rows"])
         return {row["cell"]: row for row in rows}
 
     @cached_property
@@ -167,3 +169,16 @@ class Study:
 
     def _rows(self, name: str) -> list[Row]:
         return pq.read_table(self._existing(self.file(name))).to_pylist()
+
+
+def ranges(rows: np.ndarray) -> str:
+    """Row numbers as inclusive ranges: `0-31, 40`."""
+    rows = np.unique(rows)
+    if not len(rows):
+        return ""
+    breaks = np.flatnonzero(np.diff(rows) != 1)
+    starts, ends = rows[np.r_[0, breaks + 1]], rows[np.r_[breaks, len(rows) - 1]]
+    return ", ".join(
+        f"{start}-{end}" if start != end else str(start)
+        for start, end in zip(starts, ends, strict=True)
+    )

@@ -55,8 +55,11 @@ class _Payload:
         self.sessions = _Pool(self._session)
         self.cells = _Pool(self._cell)
         self.makers: dict[str, object] = {}
+        self.strips: set[str] = set()
 
     def of(self, entries: Iterable[Entry]) -> dict:
+        entries = list(entries)
+        self.strips = {PER_REQUEST.get(entry.number.metric, "") for entry in entries}
         numbers = {entry.number.id: self._number(entry) for entry in entries}
         return {
             "study": self.study.name,
@@ -128,7 +131,9 @@ class _Payload:
             "scenario": row["scenario"],
             "seed": row["seed"],
             "usable": row["usable"],
-            "values": sample.values,
+            "values": {
+                name: sample.values[name] for name in sorted(self.strips & sample.values.keys())
+            },
             "text": sample.text,
             "prompt": sample.prompt,
         }
