@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from specdock.article.render import lint_article
+from specdock.article.templates import lint_article
 from specdock.errors import SpecdockError
 
 

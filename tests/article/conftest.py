@@ -9,8 +9,9 @@ from synthetic_study import HOSTILE, SyntheticStudy
 
 from specdock.article.bindings.names import Names
 from specdock.article.printed import TOKEN, Register
-from specdock.article.render import fill_templates, render
+from specdock.article.render import render
 from specdock.article.study import Study
+from specdock.article.templates import fill_templates
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TEMPLATES = REPOSITORY / "article"

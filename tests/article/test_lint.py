@@ -2,7 +2,7 @@ import pytest
 from conftest import TEMPLATES
 
 from specdock.article.lint import LintFailed, denied, lint_figure
-from specdock.article.render import lint_article
+from specdock.article.templates import lint_article
 
 
 def lint(tmp_path, text, **more):

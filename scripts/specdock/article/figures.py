@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import matplotlib as mpl
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
@@ -80,6 +81,14 @@ class Figure:
         """Every number that stands in the figure as a mark."""
         marks = [mark for panel in self.plotted for mark in panel.marks]
         return [number for mark in marks for number in (mark.x, mark.number) if number]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A figure with its caption, as a template placed it."""
+
+    figure: Figure
+    caption: Markup
 
 
 def draw(

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from markupsafe import Markup
-
 from specdock.article.forms import PLAIN, Form
 from specdock.article.words import ABSENCES, NOT_RUN
 from specdock.errors import SpecdockError
@@ -149,7 +147,6 @@ class Register:
     def __init__(self) -> None:
         self.numbers: list[Number] = []
         self.places: list[list[Place]] = []
-        self.figures: list = []
         self._index: dict[str, int] = {}
         self._used: set[int] = set()
 
@@ -206,8 +203,3 @@ def _template_lines() -> Iterator[Place]:
         if template is not None and template.name:
             yield Place(template.name, template.get_corresponding_lineno(frame.f_lineno))
         frame = frame.f_back
-
-
-def as_markup(value: Printed | Label) -> Markup:
-    """Marks text as safe to print: a token, or a name that was escaped."""
-    return Markup(value.__html__())

@@ -1,54 +1,24 @@
 """From a measured study to its article: Markdown, one HTML page, an audit page, figures and the
 ledger, all from the same templates and the same numbers."""
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
-from jinja2 import (
-    Environment,
-    FileSystemLoader,
-    StrictUndefined,
-    TemplateSyntaxError,
-    Undefined,
-)
-from jinja2 import TemplateError as JinjaError
-from markupsafe import Markup
-
 from specdock.article.arithmetic import settle
-from specdock.article.bindings import binding_names, bindings
 from specdock.article.bindings.names import Names
 from specdock.article.chain import chain_of
+from specdock.article.figures import Placed
 from specdock.article.ledger import Entry, ledger_row, write_ledger
-from specdock.article.lint import Report, denied, lint_figure, lint_templates
+from specdock.article.lint import Report, lint_figure
 from specdock.article.page.audit import audit_tables
 from specdock.article.page.html import as_html
 from specdock.article.page.markdown import as_markdown
 from specdock.article.page.payload import as_script, payload
-from specdock.article.printed import BLOCK, TOKEN, Label, Printed, Register, TemplateError, here
+from specdock.article.page.theme import Theme
+from specdock.article.printed import BLOCK, TOKEN, Register
 from specdock.article.rules import Rulebook
 from specdock.article.samples import Sample, add_answers, read_values
 from specdock.article.study import Row, Study
-
-
-def article_environment(folder: Path) -> Environment:
-    """Jinja over the article's templates: nothing undefined, nothing printed but bindings."""
-    return Environment(
-        loader=FileSystemLoader(folder),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        finalize=_only_bindings,
-    )
-
-
-def lint_article(templates: Path) -> Report:
-    """Lints every template of an article."""
-    return lint_templates(templates, article_environment(templates), binding_names())
+from specdock.article.templates import fill_templates, lint_article
 
 
 def render(study: Study, templates: Path, out: Path) -> None:
@@ -58,15 +28,11 @@ def render(study: Study, templates: Path, out: Path) -> None:
     knows, makes a number that it does not print, or prints a ratio that its parts do not give.
     """
     lint_article(templates).require_clean()
-    register = Register()
-    text = fill_templates(templates, Names(study, register))
-    entries = _entries(text, register, study)
-    figures = register.figures
-    report = Report()
-    for placed in figures:
-        file = f"figures/{placed.figure.name}.svg"
-        report.findings += lint_figure(file, placed.figure.whole, placed.figure.labels)
-    report.require_clean()
+    names = Names(study, Register())
+    text = fill_templates(templates, names)
+    figures = names.figures
+    _lint_figures(figures)
+    entries = _entries(text, names)
     ledger = [entries[index] for index in sorted(entries, key=lambda index: entries[index].note)]
     samples = _samples(study, ledger)
     rows = [ledger_row(entry, study) for entry in ledger]
@@ -86,55 +52,23 @@ def render(study: Study, templates: Path, out: Path) -> None:
     write_ledger(rows, study, out)
 
 
-@dataclass(frozen=True)
-class Theme:
-    """The HTML around the article: style and script go into the page itself."""
-
-    folder: Path
-    study: Study
-    out: Path
-
-    def write(self, file: str, template: str, **content: object) -> None:
-        """Writes one self-contained HTML file."""
-        environment = Environment(
-            loader=FileSystemLoader(self.folder),
-            undefined=StrictUndefined,
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        page = environment.get_template(template).render(
-            study=self.study,
-            style=Markup((self.folder / "style.css").read_text(encoding="utf-8")),
-            script=Markup((self.folder / "page.js").read_text(encoding="utf-8")),
-            root="../" * len(self.out.relative_to(self.study.root).parts),
-            **content,
-        )
-        (self.out / file).write_text(page, encoding="utf-8")
+def _lint_figures(figures: list[Placed]) -> None:
+    report = Report()
+    for placed in figures:
+        file = f"figures/{placed.figure.name}.svg"
+        report.findings += lint_figure(file, placed.figure.whole, placed.figure.labels)
+    report.require_clean()
 
 
-def fill_templates(templates: Path, names: Names) -> str:
-    """The article as Markdown in which every number is still a token of the names' register.
-
-    Raises `TemplateError` for what templates may not do, and for a number that is never printed.
-    """
-    environment = article_environment(templates)
-    environment.globals.update(bindings(names))
-    with _template_errors():
-        text = environment.get_template("article.md.j2").render()
-    unused = names.register.unused()
-    if unused:
-        lines = [
-            f"{place}: {number.title} ({number.id}) is made and never printed"
-            for number, place in unused
-        ]
-        raise TemplateError("\n".join(lines))
-    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
-
-
-def _entries(text: str, register: Register, study: Study) -> dict[int, Entry]:
+def _entries(text: str, names: Names) -> dict[int, Entry]:
     """Every number on the page, by the index in its token, in the order of first appearance."""
-    whole = BLOCK.sub(lambda match: _figure_text(register, int(match.group(1))), text)
+    study, register = names.study, names.register
+
+    def figure_text(placed: Placed) -> str:
+        marks = (register.use(number) for number in placed.figure.numbers)
+        return "".join(f"\ue000{index}\ue001" for index in marks) + str(placed.caption)
+
+    whole = BLOCK.sub(lambda match: figure_text(names.figures[int(match.group(1))]), text)
     order = list(dict.fromkeys(int(index) for index in TOKEN.findall(whole)))
     numbers = [(register.numbers[index], register.places[index][0]) for index in order]
     settled = settle(numbers)
@@ -149,13 +83,6 @@ def _entries(text: str, register: Register, study: Study) -> dict[int, Entry]:
     }
 
 
-def _figure_text(register: Register, index: int) -> str:
-    """What a figure prints: its caption, and a token for every mark."""
-    placed = register.figures[index]
-    marks = "".join(f"\ue000{register.use(number)}\ue001" for number in placed.figure.numbers)
-    return marks + str(placed.caption)
-
-
 def _samples(study: Study, ledger: list[Entry]) -> dict[str, Sample]:
     """Raw rows for the strips of metric numbers, and one answer for each arm and scenario."""
     measured = [entry.number for entry in ledger if entry.number.metric]
@@ -166,35 +93,3 @@ def _samples(study: Study, ledger: list[Entry]) -> dict[str, Sample]:
         first.setdefault((row["arm"], row["scenario"]), row)
     add_answers(samples, first.values(), study.root)
     return samples
-
-
-def _only_bindings(value: object) -> object:
-    """Refuses to print a figure or a word of comparison that no binding made."""
-    if isinstance(value, (Printed, Label)):
-        return Markup(value.__html__())
-    if isinstance(value, (Markup, Undefined)):
-        return value
-    if isinstance(value, str) and not any(denied(value)):
-        return Markup(Label(value).__html__())
-    raise TemplateError(
-        f"{here()}: the template prints what no binding made\n"
-        f"  found    {type(value).__name__} {str(value)[:80]!r}\n"
-        "  allowed  n, ratio, fact, setting, count, verdict, label, ..., or words without figures"
-    )
-
-
-@contextmanager
-def _template_errors() -> Iterator[None]:
-    """Gives Jinja's own errors file and line."""
-    try:
-        yield
-    except TemplateSyntaxError as error:
-        raise TemplateError(f"article/{error.name}:{error.lineno}: {error.message}") from None
-    except (JinjaError, TypeError, AttributeError) as error:
-        traceback, place = error.__traceback__, "article"
-        while traceback is not None:
-            if traceback.tb_frame.f_code.co_filename.endswith(".j2"):
-                file = Path(traceback.tb_frame.f_code.co_filename)
-                place = f"{file.parent.name}/{file.name}:{traceback.tb_lineno}"
-            traceback = traceback.tb_next
-        raise TemplateError(f"{place}: {error}") from error

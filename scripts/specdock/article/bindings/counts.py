@@ -1,5 +1,7 @@
 """How many there are: of what was planned, and of what was measured."""
 
+from collections.abc import Iterable
+
 from specdock.article.bindings.names import Names
 from specdock.article.printed import Link, Number, Printed
 from specdock.article.study import Arm, Row, Scenario
@@ -87,7 +89,7 @@ class Counts:
         return self._names.register.add(number)
 
 
-def _select(rows, chosen: dict[str, str]) -> list[Row]:
+def _select(rows: Iterable[Row], chosen: dict[str, str]) -> list[Row]:
     code = chosen.get("code")
     return [
         row

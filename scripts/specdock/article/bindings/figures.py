@@ -1,7 +1,6 @@
 """Figures by name: a template writes `{% call figure("output-rate") %}Caption.{% endcall %}`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -12,6 +11,7 @@ from specdock.article.figures import (
     Figure,
     Mark,
     Panel,
+    Placed,
     draw,
     paint_against,
     paint_ranges,
@@ -19,14 +19,6 @@ from specdock.article.figures import (
 from specdock.article.printed import Number
 from specdock.article.study import Arm, Scenario
 from specdock.tables.schema import METRICS
-
-
-@dataclass(frozen=True)
-class Placed:
-    """A figure with its caption, as a template placed it."""
-
-    figure: Figure
-    caption: Markup
 
 
 class Figures:
@@ -46,8 +38,8 @@ class Figures:
         figure = makers[name](name)
         if figure is None:
             return Markup("*This figure has no data: nothing that it shows was run.*")
-        self._names.register.figures.append(Placed(figure, caller()))
-        return Markup(f"\ue002{len(self._names.register.figures) - 1}\ue003")
+        self._names.figures.append(Placed(figure, caller()))
+        return Markup(f"\ue002{len(self._names.figures) - 1}\ue003")
 
     def _output_rate(self, name: str) -> Figure | None:
         panels = self._panels(with_acceptance=False)

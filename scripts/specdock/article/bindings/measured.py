@@ -1,5 +1,7 @@
 """Measured numbers: a metric of one arm, and ratios and differences of two."""
 
+from collections.abc import Callable
+
 from specdock.article.bindings.names import Names
 from specdock.article.forms import Form
 from specdock.article.printed import Link, Number, Printed
@@ -208,7 +210,13 @@ class Measured:
 
 
 def comparison_fields(
-    file, kind: str, metric: str, pair: tuple[str, str], scenario: str, form: str, row: Row | None
+    file: Callable[[str], str],
+    kind: str,
+    metric: str,
+    pair: tuple[str, str],
+    scenario: str,
+    form: str,
+    row: Row | None,
 ) -> dict:
     """What a ratio, a difference and a verdict say alike of the comparison behind them."""
     arm, against = pair

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import get_args
 
+from specdock.article.figures import Placed
 from specdock.article.forms import Form
 from specdock.article.printed import Register, TemplateError, here
 from specdock.article.study import Arm, Scenario, Study
@@ -14,7 +15,7 @@ ROLES: tuple[str, ...] = get_args(Role)
 
 
 class Names:
-    """A study, the register of its printed numbers, and the names that both understand.
+    """A study, the register of its printed numbers, its placed figures, and the names they share.
 
     Every method raises `TemplateError` with the template's line, what was found, what is allowed.
     """
@@ -22,6 +23,7 @@ class Names:
     def __init__(self, study: Study, register: Register):
         self.study = study
         self.register = register
+        self.figures: list[Placed] = []
 
     def arm(self, arm: Arm | str | None, role: str | None = None) -> str:
         """The arm's name; a role that no arm plays stands for itself and has no data."""

@@ -27,9 +27,14 @@ class Verdict(Printed):
 class Tally:
     """The verdicts of two arms over the scenarios in which they can be compared."""
 
-    def __init__(self, names: Names, metric: str, pair: tuple[str, str], rows: list):
-        self._names, self._metric, self._pair = names, metric, pair
-        self._rows: list[tuple[Scenario, Row]] = rows
+    def __init__(
+        self,
+        names: Names,
+        metric: str,
+        pair: tuple[str, str],
+        rows: list[tuple[Scenario, Row]],
+    ):
+        self._names, self._metric, self._pair, self._rows = names, metric, pair, rows
 
     def all(self, *verdicts: str) -> bool:
         """Whether there are comparable scenarios and each got one of these verdicts."""

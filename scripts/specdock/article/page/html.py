@@ -9,8 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
-from specdock.article.bindings.figures import Placed
-from specdock.article.figures import Figure
+from specdock.article.figures import Figure, Placed
 from specdock.article.ledger import Entry
 from specdock.article.page.markdown import note_text
 from specdock.article.printed import BLOCK, TOKEN

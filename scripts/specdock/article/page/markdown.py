@@ -1,6 +1,6 @@
 """The article as Markdown for a repository page: a number is a link to its note at the end."""
 
-from specdock.article.bindings.figures import Placed
+from specdock.article.figures import Placed
 from specdock.article.ledger import Entry
 from specdock.article.printed import BLOCK, TOKEN, as_markdown_text
 
