@@ -20,8 +20,8 @@ from specdock.runs.exchange import Exchange, open_session, request_body
 from specdock.runs.requests import RequestRow
 from specdock.workloads.prompts import Prompt
 
-TICK_SECONDS = 0.02
-TICKS_PER_REPORT = 25
+TICK_SECONDS = 0.05
+TICKS_PER_REPORT = 10
 
 
 class CellFailed(SpecdockError):
@@ -133,8 +133,7 @@ class _Phase:
 
     async def run(self, base_url: str, on_progress: Callable[[int, int], None]) -> None:
         """Keeps every stream busy until the prompts are used up or the server is gone."""
-        # A session of its own: an idle connection kept from an earlier phase may be closed by now.
-        async with open_session(base_url, self._plan.request_timeout) as session:
+        async with open_session(base_url) as session:
             waiting = iter(self._exchanges)
             self.opened, self.opened_at = time.monotonic(), time.time()
             cpu = time.process_time()
@@ -155,7 +154,7 @@ class _Phase:
         for exchange in waiting:
             exchange.stream, exchange.t_enqueue = number, time.monotonic()
             try:
-                await exchange.run(session)
+                await exchange.run(session, self._plan.request_timeout)
             except aiohttp.ClientConnectionError:
                 self._server_gone = True
             if self._server_gone:
@@ -188,9 +187,10 @@ class _Phase:
             return
         first = min(failed, key=lambda exchange: exchange.t_end)
         moment = datetime.fromtimestamp(self.opened_at + first.t_end - self.opened, UTC)
-        rest = "; the server is gone, so the others were not sent" if self._server_gone else ""
+        unsent = sum(exchange.t_end is None for exchange in self._exchanges)
+        gone = f"; the server is gone, {unsent} were not sent" if self._server_gone else ""
         raise CellFailed(
-            f"{len(failed)} of {len(self._exchanges)} {self._name} requests failed{rest}; the "
+            f"{len(failed)} of {len(self._exchanges)} {self._name} requests failed{gone}; the "
             f"first, prompt {first.prompt.prompt_id}: {first.error}; see what the engine's log "
             f"says at {moment:%H:%M:%S} UTC",
             rows,

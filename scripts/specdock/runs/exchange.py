@@ -1,6 +1,8 @@
 """One streamed request: sent, read to its end, and kept as a row."""
 
+import asyncio
 import hashlib
+import os
 import struct
 import time
 from typing import Any
@@ -16,15 +18,17 @@ from specdock.workloads.prompts import Prompt
 PATH = "/v1/chat/completions"
 
 
-def open_session(base_url: str, timeout: float) -> aiohttp.ClientSession:
-    """An HTTP session for `Exchange.run`; `timeout` is in seconds for a whole request."""
+def open_session(base_url: str) -> aiohttp.ClientSession:
+    """An HTTP session for `Exchange.run`, without limits of its own."""
     trace = aiohttp.TraceConfig()
     trace.on_request_headers_sent.append(_stamp_sent)
     return aiohttp.ClientSession(
         base_url,
-        # Without this, aiohttp itself would queue what is beyond 100 streams.
-        connector=aiohttp.TCPConnector(limit=0),
-        timeout=aiohttp.ClientTimeout(total=timeout),
+        # By default aiohttp would queue what is beyond 100 streams. Every request has a connection
+        # of its own: servers close idle ones, llama.cpp even one that it promised to keep.
+        connector=aiohttp.TCPConnector(limit=0, force_close=True),
+        # aiohttp's own timer costs at every chunk; `Exchange.run` has one for the request.
+        timeout=aiohttp.ClientTimeout(total=None),
         headers={"Content-Type": "application/json", "Accept-Encoding": "identity"},
         trace_configs=[trace],
     )
@@ -61,14 +65,18 @@ class Exchange:
         self.status: int | None = None
         self.error: str | None = None
 
-    async def run(self, session: aiohttp.ClientSession) -> None:
-        """Sends the request and reads its stream to the end; a fault goes into `error`.
+    async def run(self, session: aiohttp.ClientSession, timeout: float) -> None:
+        """Sends the request and reads its stream to the end, in `timeout` seconds.
 
-        Raises `aiohttp.ClientConnectionError` if there is no server any more.
+        A fault goes into `error`. Raises `aiohttp.ClientConnectionError` if there is no server any
+        more.
         """
         decoder = EventDecoder()
         try:
-            async with session.post(PATH, data=self.body, trace_request_ctx=self) as response:
+            async with (
+                asyncio.timeout(timeout),
+                session.post(PATH, data=self.body, trace_request_ctx=self) as response,
+            ):
                 self.status = response.status
                 if response.status != 200:
                     said = quoted(await response.read())
@@ -82,13 +90,13 @@ class Exchange:
             self.error = str(fault)
         except TimeoutError:
             self.error = (
-                f"no complete answer within {session.timeout.total:g} s (request_timeout of the "
-                "scenario)"
+                f"no complete answer within {timeout:g} s (request_timeout of the scenario)"
             )
         except aiohttp.ClientPayloadError:
             self.error = "the connection closed in mid-stream"
         except aiohttp.ClientConnectionError as error:
-            self.error = f"no connection to the server: {error}"
+            why = os.strerror(error.errno) if isinstance(error, OSError) else error
+            self.error = f"no connection to the server: {why}"
             raise
         finally:
             self.t_end = time.monotonic()
