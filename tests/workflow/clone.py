@@ -30,7 +30,7 @@ def clone(to: Path) -> Path:
 
 
 def pretend_measured(root: Path) -> None:
-    """Writes an empty file for every output of the study, older than the code, as clones have it."""
+    """Writes an empty file for every output of the study; a clone has no other memory."""
     plan = resolve(root, STUDY)
     files = Files(plan, root)
     names = [*files.article, *files.manifests, *files.grades, f"results/{STUDY}/plan.json"]

@@ -84,14 +84,15 @@ class Server:
         self.stop()
 
     def _copy(self, stream: IO[bytes]) -> None:
-        private = {str(self._root): ".", str(Path.home()): "~"}
         for raw in stream:
-            line = raw.decode("utf-8", "replace").rstrip()
-            for path, shown in private.items():
-                line = line.replace(path, shown)
+            line = self._public(raw.decode("utf-8", "replace").rstrip())
             stamp = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             self._file.write(f"{stamp} {line}\n")
             self._file.flush()
+
+    def _public(self, text: str) -> str:
+        """Text of the engine without the names of this machine's folders."""
+        return text.replace(str(self._root), ".").replace(str(Path.home()), "~")
 
     @property
     def running(self) -> bool:
@@ -127,10 +128,10 @@ class Server:
             return False
 
     def get(self, path: str) -> str | None:
-        """Body of a GET, or None where the engine does not answer it."""
+        """Body of a GET without this machine's paths; None where the engine does not answer."""
         try:
             with urllib.request.urlopen(self.base_url + path, timeout=30) as answer:
-                return answer.read().decode("utf-8", "replace")
+                return self._public(answer.read().decode("utf-8", "replace"))
         except (urllib.error.URLError, OSError):
             return None
 

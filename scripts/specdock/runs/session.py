@@ -85,7 +85,7 @@ def measure_missing(spec: SessionSpec, cells: list[CellSpec], ledger: Ledger, be
                 finished = _measure(spec, cell, name, server, bench)
             except CellFailed as error:
                 failures.append(f"{cell.scenario.id}: {error}")
-                if not server.running:
+                if not server.answers(bench.adapter.health):
                     failures.append(f"the engine is gone; {server.last_words()}")
                     break
             else:
