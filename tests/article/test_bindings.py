@@ -50,6 +50,12 @@ def test_a_role_and_its_arm_name_the_same_number(fill):
         ('started("ready_after", role="served")', "not run", ""),
         ('setting("serve.batch_tokens", role="candidate")', "not set", ""),
         ('evidence("nothing", role="candidate")', "not in the log", ""),
+        (
+            'verdict("output_rate", of="drafter", against="plain", scenario="code@1",'
+            ' form="seeds_to_decide")',
+            "n/a",
+            "",
+        ),
     ],
 )
 def test_what_the_data_lack_is_said_in_words_with_its_reason(fill, binding, words, reason):

@@ -186,7 +186,7 @@ class Verdicts:
         }
         if form == "seeds_to_decide":
             more = row["seeds_to_decide"] if row else None
-            values = {"value": more} if more else {"words": "an unknown number of"}
+            values = {"value": more} if more else {"words": NOT_APPLICABLE}
         number = Number(
             **comparison_fields(self._study.file, "verdict", metric, pair, place, form, row),
             **values,
