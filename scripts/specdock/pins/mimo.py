@@ -1,7 +1,7 @@
 """Writes a Llama target and a trained MTP layer as one checkpoint of MiMo's layout.
 
-vLLM serves multi-token prediction of a dense model in that layout: a Qwen2 body whose biases are zero,
-an output head of its own, and the layer. The function of the target does not change.
+vLLM serves multi-token prediction of a dense model in that layout: a Qwen2 body whose biases are
+zero, an output head of its own, and the layer. The function of the target does not change.
 """
 
 import json
@@ -13,18 +13,17 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from specdock.errors import SpecdockError
-from specdock.plan.fingerprint import sha256_of
 
 _BIASED = ("q_proj", "k_proj", "v_proj")
 _NOT_QWEN2 = ("attention_bias", "mlp_bias", "pretraining_tp")
 
 
-def derive_mimo(target: Path, mtp: Path, out: Path) -> dict[str, dict[str, str]]:
-    """Writes to the folder `out` and returns its receipt: sha256 of every file read and written.
+def derive_mimo(target: Path, mtp: Path, out: Path) -> list[Path]:
+    """Writes the checkpoint into the folder `out` and returns its files.
 
-    `target` is a folder with a LlamaForCausalLM in one model.safetensors, `mtp` a file with the layer
-    `model.mtp_layers.0`. Same bytes in, same bytes out. Raises `SpecdockError` if the target is of
-    another layout or the layer of another width.
+    `target` is a folder with a LlamaForCausalLM in one model.safetensors, `mtp` a file with the
+    layer `model.mtp_layers.0`. Same bytes in, same bytes out. Raises `SpecdockError` if the target
+    is of another layout or the layer of another width.
     """
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
     if config["architectures"] != ["LlamaForCausalLM"]:
@@ -59,11 +58,6 @@ def derive_mimo(target: Path, mtp: Path, out: Path) -> dict[str, dict[str, str]]
     save_file(head | weights | biases | layer, out / "model.safetensors", metadata={"format": "pt"})
     text = json.dumps(config, indent=2, sort_keys=True) + "\n"
     (out / "config.json").write_text(text, encoding="utf-8")
-    for path in target.iterdir():
-        if path.name not in ("config.json", "model.safetensors"):
-            shutil.copyfile(path, out / path.name)
-    return {
-        "from": {path.name: sha256_of(path) for path in sorted(target.iterdir())}
-        | {"mtp": sha256_of(mtp)},
-        "files": {path.name: sha256_of(path) for path in sorted(out.iterdir())},
-    }
+    for name in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
+        shutil.copyfile(target / name, out / name)
+    return sorted(out.iterdir())

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from snakemake.iocontainers import Wildcards
 
+from specdock.pins.fingerprint import pin_fingerprint
 from specdock.plan.fingerprint import canonical, code_fingerprint, fingerprint
 from specdock.plan.imports import modules_of
-from specdock.plan.models import Checkpoint
 from specdock.plan.resolve import Plan, Session, resolved_study
 
 
@@ -25,10 +25,7 @@ class Files:
         self.manifests = [f"{self._raw(s)}/manifest.json" for s in plan.sessions]
         self.requests = [f"{self._raw(s)}/requests.parquet" for s in plan.sessions]
         graders = code_fingerprint((root / "scripts/specdock/grades").glob("*.py"), root)
-        self.grades = [
-            f"{self.study}/grades/{arm}/seed-{seed}/{fp}.{graders}.parquet"
-            for arm, seed, fp in (session.key for session in plan.sessions)
-        ]
+        self.grades = [self._grades(session, graders) for session in plan.sessions]
         self.templates = [
             str(path.relative_to(root))
             for path in sorted((root / "article").rglob("*"))
@@ -39,9 +36,26 @@ class Files:
             for name in ("article.html", "article.md", "audit.html", "numbers.json")
         ]
 
+        code = code_fingerprint((root / "scripts/specdock/checks").rglob("*.py"), root)
+        self.checks = [
+            f"results/checks/{plan.name}/{name}.{fingerprint([self._arm(name), code])}.json"
+            for name in plan.arms
+        ]
+
+    def _arm(self, name: str) -> dict:
+        return self.plan.arms[name].model_dump(mode="json", exclude_defaults=True)
+
     def _raw(self, session: Session) -> str:
         arm, seed, fp = session.key
         return f"{self.study}/raw/{arm}/seed-{seed}/{fp}"
+
+    def _grades(self, session: Session, graders: str) -> str:
+        arm, seed, fp = session.key
+        folder = f"{self.study}/grades/{arm}/seed-{seed}"
+        if self.plan.study.archived:
+            kept = sorted((self._root / folder).glob(f"{fp}.*.parquet"))
+            graders = kept[-1].suffixes[0].lstrip(".") if kept else graders
+        return f"{folder}/{fp}.{graders}.parquet"
 
     def code(self, verb: str) -> list[str]:
         """scripts/<verb>.py and the modules it stands on."""
@@ -56,6 +70,10 @@ class Files:
         return canonical(
             self.session(wildcards).spec.model_dump(mode="json", exclude_defaults=True)
         )
+
+    def arm(self, wildcards: Wildcards) -> str:
+        """A resolved arm as canonical JSON."""
+        return canonical(self._arm(wildcards.arm))
 
     def priority(self, wildcards: Wildcards) -> int:
         """Earlier places of the campaign's seeded order run first."""
@@ -74,13 +92,12 @@ class Files:
         arm = self.session(wildcards).spec.arm
         return f"results/environments/{arm.engine_name}.{arm.environment}.json"
 
-    def pin(self, wildcards: Wildcards) -> str:
-        """The config entry behind a pin, as canonical JSON."""
-        return canonical(self.plan.pins[wildcards.pin].model_dump(mode="json"))
-
-    def pin_kind(self, wildcards: Wildcards) -> str:
-        """`model` or `dataset`, as the hub calls them."""
-        return "model" if isinstance(self.plan.pins[wildcards.pin], Checkpoint) else "dataset"
+    def bases(self, wildcards: Wildcards) -> list[str]:
+        """Receipts of what a derived checkpoint is made of."""
+        derive = getattr(self.plan.pins[wildcards.pin], "derive", None)
+        if derive is None:
+            return []
+        return [f"results/pins/{derive.base}.{pin_fingerprint(derive.checkpoint)}.receipt.json"]
 
     def environment(self, wildcards: Wildcards) -> str:
         """The environment block of an engine entry, as canonical JSON."""

@@ -54,8 +54,19 @@ def load_engines(root: Path) -> dict[str, Engine]:
 
 
 def load_models(root: Path) -> dict[str, Checkpoint]:
-    """config/models.yaml."""
-    return load_catalogue(root / "config/models.yaml", "config/models.yaml", Checkpoint)
+    """config/models.yaml; a derived checkpoint carries the entry of its base."""
+    file = "config/models.yaml"
+    models = load_catalogue(root / file, file, Checkpoint)
+    for name, entry in models.items():
+        if entry.derive is None:
+            continue
+        base = entry.derive.base
+        plain = [other for other, model in models.items() if model.derive is None]
+        if base not in plain:
+            raise ConfigError([unknown_name(file, f"{name}.derive.base", base, plain)])
+        derive = entry.derive.model_copy(update={"checkpoint": models[base]})
+        models[name] = entry.model_copy(update={"derive": derive})
+    return models
 
 
 def load_data_sets(root: Path) -> dict[str, DataSet]:

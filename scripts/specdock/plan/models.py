@@ -76,6 +76,14 @@ Source = Annotated[
 ]
 
 
+class Derivation(Model):
+    """A checkpoint made of another one and of its own source, byte for byte repeatable."""
+
+    recipe: Literal["mimo"]
+    base: str = Field(description="checkpoint that it is made of")
+    checkpoint: "Checkpoint | None" = Field(None, description="the base's entry; the loader's work")
+
+
 class Checkpoint(Model):
     """A target or a drafter, pinned."""
 
@@ -83,6 +91,7 @@ class Checkpoint(Model):
     licence: str
     source: Source
     convert: Literal["gguf-to-safetensors"] | None = None
+    derive: Derivation | None = None
     synthetic: bool = Field(False, description="weights are dummies: speed only")
 
 
@@ -327,8 +336,8 @@ class Study(Model):
     evidence: Evidence = Evidence()
     caveats: list[str] = []
     published: str | None = Field(None, description="file under config/published")
-    measuring_code: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")] | None = Field(
-        None, description="archived: fingerprint of the code that measured; nothing new is run"
+    archived: bool = Field(
+        False, description="its committed sessions are the study: nothing is measured any more"
     )
 
     @model_validator(mode="after")

@@ -1,5 +1,6 @@
 """From a checked study to its sessions: names replaced, lists expanded, fingerprints computed."""
 
+import json
 import random
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from specdock.plan.check import check
 from specdock.plan.fingerprint import code_fingerprint, fingerprint
 from specdock.plan.load import load_data_sets, load_engines, load_models, load_study
 from specdock.plan.models import Arm, Checkpoint, DataSet, Engine, Sampling, Scenario, Study
+from specdock.plan.problems import ConfigError, Problem
 from specdock.plan.spec import ArmSpec, CellSpec, Pinned, ScenarioSpec, SessionSpec
 
 BUILT_IN_SAMPLING = {"greedy": Sampling(temperature=0.0)}
@@ -59,7 +61,11 @@ class Plan:
     def pins(self) -> dict[str, Checkpoint | DataSet]:
         """Every model and data set that the study needs, by `name.fingerprint`."""
         models = [p for arm in self.arms.values() for p in (arm.target, arm.drafter) if p]
-        needed = {f"{pinned.name}.{pinned.pin}": pinned.checkpoint for pinned in models}
+        needed: dict[str, Checkpoint | DataSet] = {}
+        for pinned in models:
+            needed[f"{pinned.name}.{pinned.pin}"] = pinned.checkpoint
+            if derive := pinned.checkpoint.derive:
+                needed[f"{derive.base}.{pin_fingerprint(derive.checkpoint)}"] = derive.checkpoint
         for scenario in self.scenarios.values():
             needed[f"{scenario.workload}.{scenario.data_set_pin}"] = scenario.data_set
         return needed
@@ -73,6 +79,8 @@ class Plan:
 def resolve(root: Path, name: str) -> Plan:
     """The plan of a study; raises `ConfigError` with all that is wrong in its config."""
     study = load_study(root, name)
+    if study.archived:
+        return _archived(root, name, study)
     engines, models, data_sets = load_engines(root), load_models(root), load_data_sets(root)
     check(root, name, study, engines, models, data_sets)
     scenarios = {
@@ -99,6 +107,26 @@ def resolved_study(plan: Plan) -> dict:
         "scenarios": [spec.model_dump(mode="json") for spec in plan.scenarios.values()],
         "sessions": [list(session.key) for session in plan.sessions],
     }
+
+
+def _archived(root: Path, name: str, study: Study) -> Plan:
+    """The plan of an archived study: the sessions that its committed manifests state.
+
+    Config and code may have moved on since it was measured; they no longer decide its paths.
+    """
+    found = [
+        Session(SessionSpec.model_validate(json.loads(path.read_text("utf-8"))["spec"]), fp)
+        for path in sorted((root / "results" / name).glob("raw/*/*/*/manifest.json"))
+        for fp in [path.parent.name]
+    ]
+    if not found:
+        file = f"config/studies/{name}.yaml"
+        raise ConfigError([Problem(file, "archived", f"no session under results/{name}/raw")])
+    sessions = sorted(found, key=lambda session: session.spec.order)
+    arms = {session.spec.arm.name: session.spec.arm for session in sessions}
+    scenarios = {c.scenario.id: c.scenario for s in sessions for c in s.spec.cells}
+    ordered = {arm: arms[arm] for arm in study.arms if arm in arms}
+    return Plan(name, study, ordered, scenarios, sessions)
 
 
 def _order(study: Study) -> list[tuple[str, int]]:
@@ -176,7 +204,7 @@ def _session(
     place: int,
     scenarios: dict[str, tuple[ScenarioSpec, Scenario]],
 ) -> Session:
-    code = study.measuring_code or measuring_code(root, arm.engine.adapter)
+    code = measuring_code(root, arm.engine.adapter)
     cells = [
         CellSpec(
             fingerprint=fingerprint([_decides(arm), _load(scenario), seed, code]),
@@ -191,7 +219,6 @@ def _session(
         seed=seed,
         order=place,
         measuring_code=code,
-        archived=study.measuring_code is not None,
         cells=cells,
     )
     return Session(spec, fingerprint([cell.fingerprint for cell in cells]))

@@ -87,5 +87,4 @@ class SessionSpec(Model):
     seed: int
     order: int = Field(description="place in the campaign's seeded order, from 0")
     measuring_code: str
-    archived: bool = False
     cells: list[CellSpec]

@@ -14,7 +14,6 @@ from specdock.environments.build import build
 from specdock.errors import SpecdockError
 from specdock.pins.fetch import ensure_fetched
 from specdock.plan.fingerprint import sha256_of
-from specdock.plan.resolve import measuring_code
 from specdock.plan.spec import CellSpec, Pinned, SessionSpec
 from specdock.runs.host import host_facts
 from specdock.runs.ledger import PACKED, Ledger
@@ -36,7 +35,6 @@ def measure(spec: SessionSpec, root: Path, out: Path, log: Path) -> None:
     missing = missing_cells(spec, ledger)
     with Progress(spec.arm.name, spec.seed, len(spec.cells), len(missing), log) as progress:
         if missing:
-            _refuse_archived(spec, root)
             with _alone(spec.arm.engine.device):
                 measure_missing(spec, missing, ledger, _bench(spec, root, progress))
     packed = ledger.pack([cell.fingerprint for cell in spec.cells], out)
@@ -49,17 +47,6 @@ def measure(spec: SessionSpec, root: Path, out: Path, log: Path) -> None:
         **packed,
     }
     (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-
-
-def _refuse_archived(spec: SessionSpec, root: Path) -> None:
-    now = measuring_code(root, spec.arm.engine.adapter)
-    if spec.archived and now != spec.measuring_code:
-        raise SpecdockError(
-            f"config/studies/{spec.study}.yaml: measuring_code\n"
-            f"  found    {spec.measuring_code}, the code that measured this archived study\n"
-            f"  allowed  {now}, the code of this checkout, for anything new\n"
-            "  remove the key to measure the study anew, or check out the commit that measured it"
-        )
 
 
 @contextmanager
@@ -78,6 +65,8 @@ def _alone(device: str):
 def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
     progress.say(f"building the environment of {spec.arm.engine_name} if it is missing")
     environment = build(spec.arm.engine_name, spec.arm.engine.environment, root)
+    for difference in environment.differences:
+        progress.say(difference)
     progress.say("checking every byte of the checkpoints and data sets")
 
     def fetched(pinned: Pinned | None) -> Path | None:

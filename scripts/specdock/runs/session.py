@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -22,7 +23,7 @@ from specdock.runs.client import CellFailed, CellPlan, measure_cell
 from specdock.runs.ledger import FinishedCell, Ledger
 from specdock.runs.power import PowerSampler
 from specdock.runs.progress import Progress
-from specdock.runs.requests import as_table
+from specdock.runs.requests import RequestRow, as_table
 from specdock.runs.server import Server, free_port
 from specdock.workloads.prompts import Prompt
 
@@ -84,6 +85,8 @@ def measure_missing(spec: SessionSpec, cells: list[CellSpec], ledger: Ledger, be
             try:
                 finished = _measure(spec, cell, name, server, bench)
             except CellFailed as error:
+                rows = _rows(spec, cell, name, error.rows)
+                pq.write_table(rows, folder / f"failed-{cell.fingerprint}.parquet")
                 failures.append(f"{cell.scenario.id}: {error}")
                 if not server.answers(bench.adapter.health):
                     failures.append(f"the engine is gone; {server.last_words()}")
@@ -129,14 +132,7 @@ def _measure(
             on_window=window,
         )
     )
-    rows = as_table(
-        measured.rows,
-        cell=cell.fingerprint,
-        arm=spec.arm.name,
-        scenario=scenario.id,
-        seed=spec.seed,
-        session=session,
-    )
+    rows = _rows(spec, cell, session, measured.rows)
     facts = {
         "cell": cell.fingerprint,
         "scenario": scenario.id,
@@ -147,6 +143,17 @@ def _measure(
         "loop_lag": measured.loop_lag,
     }
     return FinishedCell(facts, rows, texts)
+
+
+def _rows(spec: SessionSpec, cell: CellSpec, session: str, rows: list[RequestRow]) -> pa.Table:
+    return as_table(
+        rows,
+        cell=cell.fingerprint,
+        arm=spec.arm.name,
+        scenario=cell.scenario.id,
+        seed=spec.seed,
+        session=session,
+    )
 
 
 def _settled_metrics(server: Server, adapter: Adapter, names: Iterable[str]) -> str:

@@ -63,6 +63,7 @@ def cell_row(
         energy_counter=energy.counter if energy else None,
         energy_trapezoid=energy.trapezoid if energy else None,
         dirty=bool(session["dirty"]),
+        busy=(session.get("host") or {}).get("busy") or 0.0,
     )
     return {
         "scenario": scenario.id,

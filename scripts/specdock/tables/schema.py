@@ -140,6 +140,7 @@ SESSIONS = pa.schema(
         column("lock_sha256", pa.string(), "lock of the engine's environment"),
         column("target", pa.string(), "pin of the target"),
         column("drafter", pa.string(), "pin of the drafter"),
+        column("checkpoints", pa.string(), "bytes that decoding reads of each, as JSON"),
         column("gpu", pa.string(), "card, driver, limit and clocks, or why absent, as JSON"),
         column("host", pa.string(), "processor and load, as JSON"),
         column("commit", pa.string(), "commit of this repository that measured"),

@@ -40,6 +40,7 @@ def session_row(
         "lock_sha256": session["lock_sha256"],
         "target": pin_text(arm.target),
         "drafter": pin_text(arm.drafter) if arm.drafter else None,
+        "checkpoints": json.dumps(session.get("checkpoints")),
         "gpu": json.dumps(session["gpu"]),
         "host": json.dumps(session["host"]),
         "commit": session["commit"],

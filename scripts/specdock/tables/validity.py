@@ -12,6 +12,7 @@ DEGENERATE_SHARE = 0.5
 CLIENT_CPU = 0.7
 LOOP_LAG_MS = 250.0
 ENERGY_TOLERANCE = 0.05
+BUSY_SHARE = 0.25
 
 REASONS = {
     "nothing-drafted": "the arm speculates, yet the engine drafted no token",
@@ -34,6 +35,7 @@ REMARKS = {
     "energy-disagrees": "the energy counter and the integrated samples differ beyond tolerance",
     "uncommitted-change": "measured with uncommitted changes, which are kept in the manifest",
     "third-party-engine": "the engine's package is a third party's rebuild",
+    "busy-machine": "other processes kept the processors busy when the engine started",
     "preempted": "the engine preempted requests for want of KV memory",
 }
 
@@ -58,6 +60,7 @@ class Observed:
     energy_counter: float | None
     energy_trapezoid: float | None
     dirty: bool
+    busy: float
 
 
 def reasons(arm: ArmSpec, scenario: ScenarioSpec, seen: Observed, log: list[Evidence]) -> list[str]:
@@ -101,6 +104,7 @@ def remarks(arm: ArmSpec, scenario: ScenarioSpec, seen: Observed) -> list[str]:
         "energy-disagrees": disagree,
         "uncommitted-change": seen.dirty,
         "third-party-engine": arm.engine.note is not None,
+        "busy-machine": seen.busy > BUSY_SHARE,
         "preempted": bool(seen.preemptions),
     }
     return [code for code, applies in tests.items() if applies]
