@@ -1,0 +1,1 @@
+"""Checks: every arm is judged by its own engine before a card is touched."""
