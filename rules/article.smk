@@ -4,9 +4,7 @@
 rule render:
     input:
         plan="results/{study}/plan.json",
-        estimates="results/{study}/claims/estimates.parquet",
-        comparisons="results/{study}/claims/comparisons.parquet",
-        gates="results/{study}/claims/gates.parquet",
+        claims=rules.claims.output,
         requests="results/{study}/tables/requests.parquet",
         sessions="results/{study}/tables/sessions.parquet",
         cells="results/{study}/tables/cells.parquet",

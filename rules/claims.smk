@@ -1,21 +1,30 @@
-# Cells become claims: levels with intervals, comparisons with verdicts, gates with outcomes.
+# Tables become claims: levels with intervals, comparisons with verdicts, gates with outcomes, and
+# one table for each question of the argument.
 
 
 rule claims:
     input:
         plan="results/{study}/plan.json",
         cells="results/{study}/tables/cells.parquet",
+        requests="results/{study}/tables/requests.parquet",
+        sessions="results/{study}/tables/sessions.parquet",
+        raw=files.requests,
+        facts="config/facts.yaml",
         code=files.code("claims"),
     output:
         estimates="results/{study}/claims/estimates.parquet",
         comparisons="results/{study}/claims/comparisons.parquet",
         gates="results/{study}/claims/gates.parquet",
+        accuracy="results/{study}/claims/accuracy.parquet",
+        accuracy_pairs="results/{study}/claims/accuracy_pairs.parquet",
+        losslessness="results/{study}/claims/losslessness.parquet",
     log:
         "logs/claims/{study}.log",
     params:
+        tables=subpath(input.cells, parent=True),
         out=subpath(output.estimates, parent=True),
     message:
         "Computing the claims of {wildcards.study}"
     shell:
-        "python scripts/claims.py --plan {input.plan} --cells {input.cells}"
+        "python scripts/claims.py --plan {input.plan} --tables {params.tables}"
         " --out {params.out} > {log} 2>&1"

@@ -52,9 +52,7 @@ rule tables:
 
 rule claims:
     output:
-        estimates="results/{study}/claims/estimates.parquet",
-        comparisons="results/{study}/claims/comparisons.parquet",
-        gates="results/{study}/claims/gates.parquet",
+        "results/{study}/claims/{table}.parquet",
     shell:
         "true"
 """
@@ -107,7 +105,7 @@ class SyntheticStudy:
         pq.write_table(pa.Table.from_pylist(sessions, SESSIONS), study / "tables/sessions.parquet")
         plan = self._plan()
         (study / "plan.json").write_text(json.dumps(plan, indent=1), encoding="utf-8")
-        build_claims(plan, cells_file, study / "claims")
+        build_claims(plan, study / "tables", root, study / "claims")
         return study
 
     # The plan
@@ -171,7 +169,13 @@ class SyntheticStudy:
             "scenarios": self._scenarios(),
             "seeds": self.seeds,
             "roles": self.roles,
-            "band": {"output_rate": 0.03, "ttft_median": 0.1, "tpot_median": 0.03},
+            "band": {
+                "accuracy": 0.05,
+                "identical_share": 0.05,
+                "output_rate": 0.03,
+                "ttft_median": 0.1,
+                "tpot_median": 0.03,
+            },
             "gates": self._gates(),
             "chain": [],
             "caveats": [],
@@ -299,11 +303,14 @@ class SyntheticStudy:
             "prompt_id": [f"{scenario['workload']}-{i}" for i in range(n)],
             "prompt_tokens": np.full(n, 80),
             "completion_tokens": tokens,
+            "category": [("math", "prose")[i % 2] for i in range(n)],
         }
+        correct = rng.random(n) < 0.6
+        changed = rng.random(n) < (0.8 if self.outcome == "loses" and speculates else 0.02)
         raw = {
             "phase": ["measured"] * n,
             "body": ["{}"] * n,
-            "text": [f"{self.text}({i})" for i in range(n)],
+            "text": [f"{self.text}({i})" + (" Again." if changed[i] else "") for i in range(n)],
             "t_send": t_send,
             "t_first": t_send + ttft,
             "t_last": t_send + duration,
@@ -318,6 +325,7 @@ class SyntheticStudy:
             "tpot": tpot * 1e3,
             "latency": duration * 1e3,
             "steps": np.full(n, steps) if speculates else tokens - 1,
+            "correct": correct if scenario["grade"] else [None] * n,
             "raw_file": [raw_file] * n,
             "raw_row": np.arange(first, first + n),
         }
@@ -325,7 +333,7 @@ class SyntheticStudy:
         length = 1 + float(np.mean(accepted)) if speculates else None
         bad = (arm, scenario["id"]) == self.unusable
         graded = n if scenario["grade"] else None
-        correct = int(rng.binomial(n, 0.6)) if graded else None
+        right = int(correct.sum()) if graded else None
         drafts = n * steps
         wall = float((t_send + duration).max())
         cell = {
@@ -361,9 +369,12 @@ class SyntheticStudy:
             "al_counter": length,
             "al_committed": length,
             "acceptance_rate": (length - 1) / 5 if length else None,
+            "accepted_per_position": _by_position(accepted) if speculates else None,
+            "verification_steps": int(np.sum(table["steps"])),
+            "step_time": float((duration - ttft).sum() / np.sum(table["steps"])) * 1e3,
             "graded": graded,
-            "correct": correct,
-            "accuracy": correct / graded if graded else None,
+            "correct": right,
+            "accuracy": right / graded if graded else None,
             "degenerate": n if bad else 0,
             "client_cpu": 0.05,
             "loop_lag": 3.0,
@@ -371,6 +382,10 @@ class SyntheticStudy:
             "raw_rows": list(range(first, first + n)),
         }
         return cell, _table(columns | raw, REQUEST_SCHEMA), _table(columns | table, REQUESTS)
+
+
+def _by_position(accepted: np.ndarray) -> list[float]:
+    return [float(np.mean(accepted >= position)) for position in range(1, 6)]
 
 
 def _table(columns: dict, schema: pa.Schema) -> pa.Table:

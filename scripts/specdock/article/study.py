@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from specdock.claims.arguments import ARGUMENTS
 from specdock.errors import SpecdockError
 from specdock.plan.fingerprint import sha256_of
 from specdock.published.facts import Fact, load_facts
@@ -117,6 +118,11 @@ class Study:
     def gates(self) -> list[Row]:
         """Rows of claims/gates.parquet."""
         return self._rows("claims/gates.parquet")
+
+    @cached_property
+    def arguments(self) -> dict[str, list[Row]]:
+        """Rows of the argument's own claims, by table."""
+        return {name: self._rows(f"claims/{name}.parquet") for name in ARGUMENTS}
 
     # Tables
 

@@ -28,6 +28,7 @@ _COMPARATIVES = {
     "step_time": Comparative("quicker per step", "slower per step"),
     "accuracy": Comparative("more often correct", "less often correct"),
     "correct": Comparative("more often correct", "less often correct"),
+    "identical_share": Comparative("more repeatable", "less repeatable"),
     "power": Comparative("lower in power", "higher in power"),
     "tokens_per_joule": Comparative("more efficient", "less efficient"),
     "joules_per_request": Comparative("more frugal", "less frugal"),

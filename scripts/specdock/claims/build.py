@@ -1,54 +1,41 @@
-"""From the table of cells to claims: levels, comparisons of the pairs that matter, gates."""
+"""From tables to claims: levels, comparisons of the pairs that matter, gates, and the arguments."""
 
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from specdock.claims.arguments import ARGUMENTS
+from specdock.claims.arguments.measured import Measured
 from specdock.claims.comparisons import compare, levels, scale_of
 from specdock.claims.gates import GateResult, Outcome, evaluate, threshold
 from specdock.claims.intervals import LEVEL, Basis, Scale, difference, mean_over_runs, ratio
+from specdock.claims.pairs import pairs_of
 from specdock.claims.schema import COMPARISONS, ESTIMATES, GATES
 from specdock.tables.schema import METRICS
 
-# Every arm is compared with the arms in these roles.
-_BASES = ("reference", "incumbent", "matched", "control", "candidate")
 _NO_INTERVAL = "one engine start: no interval between runs exists"
 
 
-def build_claims(plan: Mapping, cells_file: Path, out: Path) -> None:
-    """Writes estimates, comparisons and gates as Parquet under `out`.
+def build_claims(plan: Mapping, tables: Path, root: Path, out: Path) -> None:
+    """Writes estimates, comparisons, gates and every table of `ARGUMENTS` as Parquet under `out`.
 
-    `plan` is the resolved study; `cells_file` has the columns of `tables.schema.CELLS`.
+    `plan` is the resolved study; `tables` holds its tables, whose raw files lie under `root`.
     """
-    cells = pq.read_table(cells_file).to_pandas()
-    tables = {
-        "estimates": (_estimates(plan, cells), ESTIMATES),
-        "comparisons": (_comparisons(plan, cells), COMPARISONS),
-        "gates": (_gates(plan, cells), GATES),
+    cells = pq.read_table(tables / "cells.parquet").to_pandas()
+    claims = {
+        "estimates": (_estimates(plan, cells).to_dict("records"), ESTIMATES),
+        "comparisons": (_comparisons(plan, cells).to_dict("records"), COMPARISONS),
+        "gates": (_gates(plan, cells).to_dict("records"), GATES),
     }
+    measured = Measured(plan, tables, root)
+    claims |= {name: (list(made.rows(measured)), made.schema) for name, made in ARGUMENTS.items()}
     out.mkdir(parents=True, exist_ok=True)
-    for name, (frame, schema) in tables.items():
-        table = pa.Table.from_pylist(frame.to_dict("records"), schema)
+    for name, (rows, schema) in claims.items():
+        table = pa.Table.from_pylist(rows, schema)
         pq.write_table(table, out / f"{name}.parquet", compression="zstd")
-
-
-def pairs_of(plan: Mapping) -> list[tuple[str, str]]:
-    """Pairs (arm, against) worth comparing: each arm with the role arms, each step of the chain."""
-    roles = plan["roles"]
-    bases = [arm for role in _BASES for arm in _listed(roles.get(role))]
-    pairs = [(arm, base) for base in bases for arm in plan["arms"] if arm != base]
-    chain = plan["chain"]
-    pairs += [(after, before) for before, after in pairwise(chain)]
-    pairs += [(gate["arm"], gate["against"]) for gate in plan["gates"] if gate["against"]]
-    return list(dict.fromkeys(pairs))
-
-
-def _listed(value: str | list[str] | None) -> list[str]:
-    return [] if value is None else [value] if isinstance(value, str) else value
 
 
 def _scenarios(plan: Mapping) -> list[str]:

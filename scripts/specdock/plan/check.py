@@ -6,6 +6,9 @@ from specdock.plan.models import Arm, Checkpoint, DataSet, Engine, Scenario, Stu
 from specdock.plan.problems import ConfigError, Problem, unknown_name
 from specdock.tables.schema import METRICS
 
+# What a band may speak of: metrics of cells, and the share of outputs that repeat plain decoding.
+BANDED = (*METRICS, "identical_share")
+
 
 def check(
     root: Path,
@@ -161,9 +164,9 @@ def _gates(file: str, study: Study) -> list[Problem]:
 
 def _rest(file: str, study: Study) -> list[Problem]:
     problems = [
-        unknown_name(file, f"band.{metric}", metric, METRICS)
+        unknown_name(file, f"band.{metric}", metric, BANDED)
         for metric in study.band
-        if metric not in METRICS
+        if metric not in BANDED
     ]
     problems += [
         unknown_name(file, f"chain.{index}", arm, study.arms)

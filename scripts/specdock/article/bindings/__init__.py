@@ -7,6 +7,7 @@ name that nothing knows (a metric that does not exist) is an error with the temp
 
 from collections.abc import Callable
 
+from specdock.article.bindings.claims import Claims
 from specdock.article.bindings.counts import Counts
 from specdock.article.bindings.figures import Figures
 from specdock.article.bindings.labels import Labels
@@ -16,7 +17,7 @@ from specdock.article.bindings.quotations import Quotations
 from specdock.article.bindings.settings import Settings
 from specdock.article.bindings.verdicts import Verdicts
 
-FAMILIES = (Measured, Verdicts, Quotations, Settings, Counts, Labels, Figures)
+FAMILIES = (Measured, Verdicts, Claims, Quotations, Settings, Counts, Labels, Figures)
 
 
 def bindings(names: Names) -> dict[str, Callable]:

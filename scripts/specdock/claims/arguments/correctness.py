@@ -1,0 +1,213 @@
+"""Did speculation change the answers: shares correct, and outputs beside those of a control.
+
+The control is plain decoding against its own other starts: greedy outputs differ between any two
+runs whose batches were put together differently, so an arm is asked to agree with plain decoding as
+often as plain decoding agrees with itself.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from specdock.claims.accuracy import share, share_difference
+from specdock.claims.arguments.measured import BEHIND, Measured, spelled, with_interval
+from specdock.claims.intervals import Estimate
+from specdock.claims.losslessness import first_divergence, grade
+from specdock.claims.pairs import pairs_of
+from specdock.claims.verdicts import verdicts
+from specdock.columns import column
+
+FEWEST_PROMPTS = 2
+
+ACCURACY = pa.schema(
+    [
+        column("scenario", pa.string(), "graded scenario"),
+        column("arm", pa.string(), "arm"),
+        *with_interval("share", "share correct; prompts and starts are crossed"),
+        column("prompts", pa.int32(), "prompts that every start of the arm answered"),
+        *BEHIND,
+    ]
+)
+ACCURACY_PAIRS = pa.schema(
+    [
+        column("scenario", pa.string(), "graded scenario"),
+        column("arm", pa.string(), "arm"),
+        column("against", pa.string(), "arm that it is compared with, prompt by prompt"),
+        *with_interval("difference", "share correct less the other's, paired by start and prompt"),
+        column("gained", pa.int32(), "prompts correct here in a start and wrong there"),
+        column("lost", pa.int32(), "prompts wrong here in a start and correct there"),
+        column("prompts", pa.int32(), "prompts that every start of both arms answered"),
+        column("band", pa.float64(), "inside it shares count as equal, fixed in config"),
+        column("verdict", pa.string(), "better, worse, equivalent or undecided"),
+        *BEHIND,
+    ]
+)
+LOSSLESSNESS = pa.schema(
+    [
+        column("scenario", pa.string(), "greedy scenario"),
+        column("arm", pa.string(), "speculating arm"),
+        column("against", pa.string(), "plain decoding of the same target"),
+        *with_interval("same", "share of outputs that equal those of another plain start"),
+        *with_interval("control", "share of plain outputs that equal those of another start"),
+        *with_interval("difference", "the arm's share less the control's"),
+        column("divergence", pa.float64(), "median first difference, where outputs differ"),
+        column("control_divergence", pa.float64(), "the same, between plain starts"),
+        column("outputs", pa.int32(), "outputs compared"),
+        column("compared_as", pa.string(), "token ids or characters"),
+        column("band", pa.float64(), "inside it shares count as equal, fixed in config"),
+        column("verdict", pa.string(), "better, worse, equivalent or undecided"),
+        *BEHIND,
+    ]
+)
+_ONE_START = "one engine start: the interval speaks of its prompts alone"
+_ONE_PAIR = "one pair of plain starts: the interval speaks of its prompts alone"
+
+
+def accuracy(measured: Measured) -> Iterator[dict]:
+    """Rows of `ACCURACY`."""
+    for scenario, arm in product(measured.scenarios, measured.arms):
+        answers = _answers(measured, scenario, arm)
+        if answers is None:
+            continue
+        found = share(answers.to_numpy())
+        yield {
+            "scenario": scenario,
+            "arm": arm,
+            **spelled("share", found),
+            "prompts": answers.shape[1],
+            **_behind(measured, found, [arm], scenario),
+        }
+
+
+def accuracy_pairs(measured: Measured) -> Iterator[dict]:
+    """Rows of `ACCURACY_PAIRS`."""
+    band = measured.plan["band"].get("accuracy", 0.0)
+    for scenario, (arm, against) in product(measured.scenarios, pairs_of(measured.plan)):
+        ours, theirs = (_answers(measured, scenario, name) for name in (arm, against))
+        if ours is None or theirs is None:
+            continue
+        starts = ours.index.intersection(theirs.index)
+        prompts = ours.columns.intersection(theirs.columns)
+        if starts.empty or len(prompts) < FEWEST_PROMPTS:
+            continue
+        left, right = (side.loc[starts, prompts].to_numpy() for side in (ours, theirs))
+        found = share_difference(left, right)
+        yield {
+            "scenario": scenario,
+            "arm": arm,
+            "against": against,
+            **spelled("difference", found),
+            "gained": int((left > right).sum()),
+            "lost": int((left < right).sum()),
+            "prompts": len(prompts),
+            "band": band,
+            "verdict": str(verdicts(found, band, higher_is_better=True)),
+            **_behind(measured, found, [arm, against], scenario),
+        }
+
+
+def losslessness(measured: Measured) -> Iterator[dict]:
+    """Rows of `LOSSLESSNESS`: speculating arms with the reference's target, greedy scenarios."""
+    band = measured.plan["band"].get("identical_share", 0.0)
+    greedy = [s for s, spec in measured.scenarios.items() if spec["sampling"]["temperature"] == 0]
+    for scenario, plain in product(greedy, measured.role("reference")):
+        outputs, compared_as = _outputs(measured, scenario)
+        for arm in _with_target_of(measured, plain):
+            if arm in outputs and plain in outputs:
+                yield {
+                    "scenario": scenario,
+                    "arm": arm,
+                    "against": plain,
+                    "compared_as": compared_as,
+                    "band": band,
+                    **_compared(outputs[arm], outputs[plain], band),
+                    **measured.behind([arm, plain], [scenario]),
+                }
+
+
+def _answers(measured: Measured, scenario: str, arm: str) -> pd.DataFrame | None:
+    """Grades as starts down, prompts across; prompts that each start answered."""
+    rows = measured.requests
+    rows = rows[(rows["scenario"] == scenario) & (rows["arm"] == arm) & rows["correct"].notna()]
+    table = rows.astype({"correct": float}).pivot_table("correct", "seed", "prompt_id")
+    table = table.dropna(axis="columns")
+    return table if table.shape[1] >= FEWEST_PROMPTS else None
+
+
+def _with_target_of(measured: Measured, plain: str) -> list[str]:
+    arms = measured.plan["arms"]
+    target = arms[plain]["target"]["pin"]
+    return [
+        a for a in measured.arms if measured.speculates(a) and arms[a]["target"]["pin"] == target
+    ]
+
+
+def _outputs(measured: Measured, scenario: str) -> tuple[dict[str, pd.DataFrame], str]:
+    """Per arm: outputs as starts down, prompts across; and whether as token ids or characters."""
+    rows = measured.requests[measured.requests["scenario"] == scenario]
+    raw = measured.raw(rows, ["token_ids", "text", "reasoning"])
+    by_ids = len(raw) and raw["token_ids"].map(lambda ids: ids is not None and len(ids) > 0).all()
+    if by_ids:
+        values = raw["token_ids"]
+    else:
+        text = raw["reasoning"].fillna("") + raw["text"].fillna("")
+        values = text.map(lambda answer: np.frombuffer(answer.encode("utf-32-le"), np.int32))
+    frame = rows.assign(output=values).drop_duplicates(["arm", "seed", "prompt_id"])
+    tables = {
+        arm: own.pivot(index="seed", columns="prompt_id", values="output").dropna(axis="columns")
+        for arm, own in frame.groupby("arm")
+    }
+    return tables, "token ids" if by_ids else "characters"
+
+
+def _compared(ours: pd.DataFrame, plain: pd.DataFrame, band: float) -> dict:
+    """An arm's starts beside other plain starts, and plain starts beside one another."""
+    starts = ours.index.intersection(plain.index)
+    prompts = ours.columns.intersection(plain.columns)
+    if len(starts) < 2:
+        return _ungraded("a control needs a further start of plain decoding beside the same seed")
+    if len(prompts) < FEWEST_PROMPTS:
+        return _ungraded("too few prompts have an output in every start")
+    ours, plain = ours.loc[starts, prompts], plain.loc[starts, prompts]
+    # Of two starts there is one pair: taking it in both directions would count it twice.
+    pairs = [(k, (k + 1) % len(starts)) for k in range(len(starts) if len(starts) > 2 else 1)]
+    same, divergence = _agreement(ours, plain, pairs)
+    control, control_divergence = _agreement(plain, plain, pairs)
+    found = grade(same, control, band)
+    return {
+        **spelled("same", found.identical),
+        **spelled("control", found.control),
+        **spelled("difference", found.difference),
+        "divergence": divergence,
+        "control_divergence": control_divergence,
+        "outputs": same.size,
+        "verdict": found.verdict.value,
+        **_basis(found.difference, _ONE_PAIR),
+    }
+
+
+def _agreement(
+    ours: pd.DataFrame, other: pd.DataFrame, pairs: list[tuple[int, int]]
+) -> tuple[NDArray[np.float64], float | None]:
+    """[pairs, prompts] of outputs that agree, and the median place of the first difference."""
+    found = [first_divergence(ours.iloc[a].tolist(), other.iloc[b].tolist()) for a, b in pairs]
+    same = np.array([pair.identical for pair in found])
+    places = np.array([pair.index for pair in found])[~same]
+    return same.astype(float), float(np.median(places)) if places.size else None
+
+
+def _ungraded(reason: str) -> dict:
+    return {"verdict": "undecided", "seeds": 0, "basis": "no interval", "reason": reason}
+
+
+def _behind(measured: Measured, found: Estimate, arms: list[str], scenario: str) -> dict:
+    return _basis(found) | measured.behind(arms, [scenario])
+
+
+def _basis(found: Estimate, if_one: str = _ONE_START) -> dict:
+    seeds = int(found.runs)
+    return {"seeds": seeds, "basis": str(found.basis), "reason": if_one if seeds == 1 else None}
