@@ -1,0 +1,1 @@
+"""Audit: a study's files sealed, its numbers traced, its run exported."""
