@@ -16,9 +16,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     root = Path.cwd()
-    name = arguments.pin.rpartition(".")[0]
     try:
-        lock = make_lock(name, load_pin(root, name), root)
+        name, entry = load_pin(root, arguments.pin)
+        lock = make_lock(name, entry, root)
     except SpecdockError as problem:
         print(problem, file=sys.stderr)
         sys.exit(2)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from specdock.pins.fetch import pin_of
-from specdock.plan.load import load_pin
+from specdock.plan.load import load_data_sets, load_models
 from tests.stand_ins.hub import Hub, Repository
 
 SCRIPTS = Path(__file__).parents[2] / "scripts"
@@ -31,7 +31,7 @@ def repository(root: Path, revision: str = COMMIT, files: str = '["*.json", "*.s
     (root / "results/pins").mkdir(parents=True, exist_ok=True)
     (root / "config/models.yaml").write_text(CONFIG.format(revision=revision, files=files))
     (root / "config/datasets.yaml").write_text("{}")
-    return pin_of("thing", load_pin(root, "thing"))
+    return pin_of("thing", load_models(root)["thing"])
 
 
 def run(root: Path, verb: str, pin: str, hub: str, **more: str) -> subprocess.CompletedProcess:
@@ -157,7 +157,7 @@ def test_a_data_set_repository_is_asked_as_a_data_set(tmp_path):
     (tmp_path / "config/models.yaml").write_text("{}")
     text = CONFIG.format(revision=COMMIT, files='["*.json"]') + "  reader: {format: json}\n"
     (tmp_path / "config/datasets.yaml").write_text(text)
-    pin = pin_of("thing", load_pin(tmp_path, "thing"))
+    pin = pin_of("thing", load_data_sets(tmp_path)["thing"])
     with Hub(Repository("some/thing", COMMIT, FILES, kind="datasets")) as hub:
         assert run(tmp_path, "pin", pin, hub.address).returncode == 0
         assert run(tmp_path, "fetch", pin, hub.address).returncode == 0

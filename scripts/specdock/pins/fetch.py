@@ -62,8 +62,7 @@ def ensure_fetched(name: str, entry: Entry, root: Path) -> Path:
 
     Needs the lock in results/pins. Raises `PinError` for a wrong byte or what cannot be fetched.
     """
-    lock_file = root / f"results/pins/{pin_of(name, entry)}.lock.json"
-    lock = Lock.model_validate_json(lock_file.read_text(encoding="utf-8"))
+    lock = _read_lock(pin_of(name, entry), root)
     made = root / "resources" / pin_of(name, entry)
     if isinstance(entry.source, PathSource | FolderSource):
         folder = _local_folder(name, entry.source, root)
@@ -82,11 +81,19 @@ def ensure_fetched(name: str, entry: Entry, root: Path) -> Path:
 def make_receipt(name: str, entry: Entry, root: Path) -> dict:
     """What was fetched and made of it, for the DAG: hashes only, equal on every machine."""
     folder = ensure_fetched(name, entry, root)
-    lock_file = root / f"results/pins/{pin_of(name, entry)}.lock.json"
-    receipt = {"lock": json.loads(lock_file.read_text(encoding="utf-8"))}
+    lock = _read_lock(pin_of(name, entry), root)
+    receipt = {"lock": lock.model_dump(mode="json", exclude_none=True)}
     if (folder / MADE).is_file():
         receipt["made"] = json.loads((folder / MADE).read_text(encoding="utf-8"))
     return receipt
+
+
+def _read_lock(pin: str, root: Path) -> Lock:
+    path = f"results/pins/{pin}.lock.json"
+    try:
+        return Lock.model_validate_json((root / path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PinError(f"{path}: no such lock; make it with: snakemake --cores 1 {path}") from None
 
 
 def _fetch(entry: Entry, folder: Path) -> None:
@@ -98,9 +105,9 @@ def _fetch(entry: Entry, folder: Path) -> None:
 
 
 def _ensure_made(name: str, entry: Checkpoint, files: list[Path], made: Path, root: Path) -> None:
-    """Converts or derives once; afterwards re-hashes what that made, against the receipt."""
+    """Converts or derives what is missing, then re-hashes it all against the receipt."""
     record = made / MADE
-    if not record.is_file():
+    if not record.is_file() or not all((made / path).is_file() for path in _stated(record)):
         scratch = made.with_name(f"{made.name}.making")
         shutil.rmtree(scratch, ignore_errors=True)
         scratch.mkdir(parents=True)
@@ -112,12 +119,16 @@ def _ensure_made(name: str, entry: Checkpoint, files: list[Path], made: Path, ro
         scratch.rmdir()
         text = json.dumps(hashes, indent=1, sort_keys=True)
         record.write_text(text + "\n", encoding="utf-8")
-    stated = json.loads(record.read_text(encoding="utf-8"))
+    stated = _stated(record)
     receipt = root / f"results/pins/{pin_of(name, entry)}.receipt.json"
     if receipt.is_file():
         stated = json.loads(receipt.read_text(encoding="utf-8"))["made"]
     for path, digest in stated.items():
         LockedFile(path=path, size=0, sha256=digest).check(made)
+
+
+def _stated(record: Path) -> dict[str, str]:
+    return json.loads(record.read_text(encoding="utf-8"))
 
 
 def _make(entry: Checkpoint, files: list[Path], out: Path, root: Path) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +15,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import filter_repo_objects
 
 from specdock.pins.lock import LockedFile, PinError
 from specdock.plan.models import HubSource
@@ -26,30 +26,32 @@ Kind = Literal["model", "dataset"]
 def lock_hub(source: HubSource, kind: Kind) -> tuple[list[LockedFile], str | None]:
     """Files that the allow list admits, with the hub's hashes, and the licence it states.
 
-    Raises `PinError` for a missing or gated repository, an unknown commit, no network, or an allow
-    list that admits nothing.
+    Raises `PinError` for a missing or gated repository, an unknown commit, no network, or a pattern
+    that admits nothing.
     """
     with _explained(source):
         api = HfApi()
         ask = api.model_info if kind == "model" else api.dataset_info
         info = ask(source.repository, revision=source.revision, files_metadata=True)
+    items = {item.rfilename: item for item in info.siblings}
+    for pattern in source.files:
+        if not list(filter_repo_objects(items, allow_patterns=pattern)):
+            raise PinError(
+                f"{source.repository}@{source.revision}: files\n  found    {pattern}\n"
+                f"  allowed  patterns of its files: {', '.join(sorted(items))}"
+            )
     files = [
         LockedFile(
-            path=item.rfilename,
-            size=item.size,
-            sha256=item.lfs.sha256 if item.lfs else None,
-            git_sha1=None if item.lfs else item.blob_id,
+            path=path,
+            size=items[path].size,
+            sha256=items[path].lfs.sha256 if items[path].lfs else None,
+            git_sha1=None if items[path].lfs else items[path].blob_id,
         )
-        for item in info.siblings
-        if any(fnmatch(item.rfilename, pattern) for pattern in source.files)
+        for path in sorted(filter_repo_objects(items, allow_patterns=source.files))
     ]
-    if not files:
-        raise PinError(
-            f"{source.repository}@{source.revision}: files\n  found    {source.files}\n"
-            f"  allowed  patterns of its files: {', '.join(s.rfilename for s in info.siblings)}"
-        )
-    card = info.card_data or {}
-    return sorted(files, key=lambda file: file.path), card.get("license")
+    licence = (info.card_data or {}).get("license")
+    # Cards of data sets may list several.
+    return files, ", ".join(licence) if isinstance(licence, list) else licence
 
 
 def fetch_hub(source: HubSource, kind: Kind, folder: Path) -> None:

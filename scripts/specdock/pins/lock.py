@@ -34,7 +34,7 @@ class LockedFile(BaseModel):
             raise PinError(
                 f"{path}: these are not the pinned bytes\n"
                 f"  found    {found}\n  allowed  {stated}\n"
-                "  delete the file and call again to fetch it anew"
+                "  delete or restore the file and call again; what is missing is fetched anew"
             )
 
 

