@@ -2,11 +2,10 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from specdock.checks.arm import check_arm
-from specdock.errors import SpecdockError
+from specdock.errors import told
 from specdock.plan.spec import ArmSpec
 
 
@@ -17,11 +16,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the report")
     arguments = parser.parse_args()
     arm = ArmSpec.model_validate_json(arguments.arm)
-    try:
+    with told():
         report = check_arm(arm, root=Path.cwd())
-    except SpecdockError as problem:
-        print(problem, file=sys.stderr)
-        sys.exit(2)
     arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

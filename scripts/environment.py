@@ -2,13 +2,12 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from specdock.environments.marker import marker
-from specdock.errors import SpecdockError
+from specdock.errors import told
 from specdock.plan.models import EnvironmentSpec
 
 
@@ -19,11 +18,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the marker")
     arguments = parser.parse_args()
     spec = TypeAdapter(EnvironmentSpec).validate_json(arguments.environment)
-    try:
+    with told():
         written = json.dumps(marker(spec, root=Path.cwd()), indent=1)
-    except SpecdockError as problem:
-        print(problem, file=sys.stderr)
-        sys.exit(2)
     arguments.out.write_text(f"{written}\n", encoding="utf-8")
 
 

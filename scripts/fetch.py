@@ -2,10 +2,9 @@
 
 import argparse
 import json
-import sys
 from pathlib import Path
 
-from specdock.errors import SpecdockError
+from specdock.errors import told
 from specdock.pins.fetch import make_receipt
 from specdock.plan.load import load_pin
 
@@ -17,12 +16,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     root = Path.cwd()
-    try:
+    with told():
         name, entry = load_pin(root, arguments.pin)
         receipt = make_receipt(name, entry, root)
-    except SpecdockError as problem:
-        print(problem, file=sys.stderr)
-        sys.exit(2)
     text = json.dumps(receipt, indent=1, sort_keys=True)
     arguments.out.write_text(text + "\n", encoding="utf-8")
 

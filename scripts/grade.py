@@ -2,10 +2,9 @@
 
 import argparse
 import asyncio
-import sys
 from pathlib import Path
 
-from specdock.errors import SpecdockError
+from specdock.errors import told
 from specdock.grades.grade import Grader, grade_session
 from specdock.grades.sandbox import probe
 from specdock.pins.fetch import ensure_fetched
@@ -23,7 +22,7 @@ def main() -> None:
     arguments = parser.parse_args()
     spec = SessionSpec.model_validate_json(arguments.spec.read_text(encoding="utf-8"))
     graded = [cell.scenario for cell in spec.cells if cell.scenario.grade]
-    try:
+    with told():
         prompts = {}
         for workload, data_set in {s.workload: s.data_set for s in graded}.items():
             folder = ensure_fetched(workload, data_set, Path.cwd())
@@ -33,9 +32,6 @@ def main() -> None:
         sandbox = asyncio.run(probe()) if programs else None
         grader = Grader(prompts, sandbox, arguments.at_once)
         grade_session(spec, arguments.requests, grader, arguments.out)
-    except SpecdockError as problem:
-        print(problem, file=sys.stderr)
-        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from specdock.article.templates import lint_article
-from specdock.errors import SpecdockError
+from specdock.errors import told
 
 
 def main() -> None:
@@ -14,12 +14,9 @@ def main() -> None:
     parser.add_argument("--templates", type=Path, default=Path("article"), help="template folder")
     parser.add_argument("--no-waivers", action="store_true", help="list what was waived, and fail")
     arguments = parser.parse_args()
-    try:
+    with told():
         report = lint_article(arguments.templates)
         report.require_clean()
-    except SpecdockError as problem:
-        print(problem, file=sys.stderr)
-        sys.exit(2)
     if arguments.no_waivers and report.waived:
         for finding, reason in report.waived:
             print(f"{finding}, waived: {reason}")

@@ -1,10 +1,9 @@
 """Writes the lock of a pin: its files with size, hash and licence, asked of their source."""
 
 import argparse
-import sys
 from pathlib import Path
 
-from specdock.errors import SpecdockError
+from specdock.errors import told
 from specdock.pins.fetch import make_lock
 from specdock.plan.load import load_pin
 
@@ -16,12 +15,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     root = Path.cwd()
-    try:
+    with told():
         name, entry = load_pin(root, arguments.pin)
         lock = make_lock(name, entry, root)
-    except SpecdockError as problem:
-        print(problem, file=sys.stderr)
-        sys.exit(2)
     arguments.out.write_text(lock.model_dump_json(indent=1, exclude_none=True) + "\n", "utf-8")
 
 

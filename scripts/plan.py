@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from specdock.errors import SpecdockError
+from specdock.errors import told
 from specdock.plan.matrix import print_matrix
 from specdock.plan.resolve import resolve
 
@@ -16,11 +16,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", required=True)
     arguments = parser.parse_args()
-    try:
+    with told():
         plan = resolve(Path.cwd(), arguments.study)
-    except SpecdockError as problem:
-        print(problem, file=sys.stderr)
-        sys.exit(2)
     # A pipe has no width of its own; the table is never folded to fit one.
     width = None if sys.stdout.isatty() else 200
     print_matrix(plan, Path.cwd(), Console(width=width))

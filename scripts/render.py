@@ -1,12 +1,11 @@
 """Renders a measured study into its article, audit page, figures and ledger: the rule `render`."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from specdock.article.render import render
 from specdock.article.study import Study
-from specdock.errors import SpecdockError
+from specdock.errors import told
 
 
 def main() -> None:
@@ -17,12 +16,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder of the article")
     arguments = parser.parse_args()
     root = Path.cwd()
-    try:
+    with told():
         study = Study(root / arguments.study, root)
         render(study, root / arguments.templates, root / arguments.out)
-    except SpecdockError as problem:
-        print(problem, file=sys.stderr)
-        sys.exit(2)
 
 
 if __name__ == "__main__":

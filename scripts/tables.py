@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from specdock.errors import told
 from specdock.tables.build import build_tables
 
 
@@ -18,7 +19,8 @@ def main() -> None:
         (root / manifest, root / grades)
         for manifest, grades in zip(arguments.manifests, arguments.grades, strict=True)
     ]
-    build_tables(packs, root, arguments.out)
+    with told():
+        build_tables(packs, root, arguments.out)
 
 
 if __name__ == "__main__":
