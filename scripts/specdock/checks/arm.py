@@ -10,6 +10,7 @@ from specdock.engines import ADAPTERS
 from specdock.engines.contract import Placed
 from specdock.environments.build import build
 from specdock.errors import SpecdockError
+from specdock.plan.models import ContainerEnvironment
 from specdock.plan.spec import ArmSpec, Pinned
 
 _PROBES = Path(__file__).parent / "probes"
@@ -25,6 +26,9 @@ def check_arm(arm: ArmSpec, root: Path) -> dict:
 
     Raises `ArmRefused` with all that the engine has against the arm.
     """
+    if isinstance(arm.engine.environment, ContainerEnvironment):
+        unchecked = ["every flag and value: an image is run on the machine that measures only"]
+        return {"arm": arm.name, "engine": arm.engine_name, "checked": [], "unchecked": unchecked}
     environment = build(arm.engine_name, arm.engine.environment, root)
     adapter = ADAPTERS[arm.engine.adapter]
     with tempfile.TemporaryDirectory() as scratch:
@@ -36,7 +40,7 @@ def check_arm(arm: ArmSpec, root: Path) -> dict:
         )
         command = adapter.command(arm, placed, _PORT)
         variables = adapter.variables(arm, placed)
-        judge = _by_program if arm.engine.program else _by_probe
+        judge = _by_program if arm.engine.adapter == "llama-cpp" else _by_probe
         verdict = judge(arm, command, root, os.environ | variables)
         shown = [word.replace(scratch, "resources") for word in command[1:]]
     if problems := verdict.pop("problems"):

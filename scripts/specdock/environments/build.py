@@ -9,12 +9,18 @@ from textwrap import indent
 
 from filelock import FileLock
 
+from specdock.environments.container import find_runtime, pull
 from specdock.environments.fingerprint import environment_fingerprint
 from specdock.environments.locks import read_lock, versions
 from specdock.environments.uv import UvFailed, install, installed, make_venv, wheel_folders
 from specdock.errors import SpecdockError
 from specdock.plan.fingerprint import sha256_of
-from specdock.plan.models import EnvironmentSpec, ExternalEnvironment, VenvEnvironment
+from specdock.plan.models import (
+    ContainerEnvironment,
+    EnvironmentSpec,
+    ExternalEnvironment,
+    VenvEnvironment,
+)
 
 _INSTALLED = "installed.lock"  # in each environment: the requirements it was made of
 _LOCAL_MISSING = re.compile(r"you require \S+==\S+\+")  # as uv says it
@@ -25,7 +31,7 @@ class BuiltEnvironment:
     """An environment that can start its engine."""
 
     python: Path
-    """The interpreter, or the binary of an external engine."""
+    """The interpreter, or the binary of an external engine; of a container, inside the image."""
     packages: dict[str, str]
     """What is really installed: name to version; of a binary, its sha256."""
     lock_sha256: str
@@ -43,12 +49,8 @@ def build(engine: str, spec: EnvironmentSpec, root: Path) -> BuiltEnvironment:
             return _venv(engine, spec, root)
         case ExternalEnvironment():
             return _external(engine, spec, root)
-        case _:
-            raise SpecdockError(
-                f"config/engines.yaml: {engine}.environment.kind\n"
-                f"  found    {spec.kind}\n"
-                "  allowed  venv, external: containers are not run yet"
-            )
+        case ContainerEnvironment():
+            return _container(spec)
 
 
 # Built from a lock
@@ -123,6 +125,16 @@ def _advice(uv_said: str, lock: str) -> str:
     if _LOCAL_MISSING.search(uv_said):
         return "name a folder or page that has this wheel in UV_FIND_LINKS; no index holds it"
     return "call again when the cause is gone; downloads that were finished are kept"
+
+
+# An image by digest
+# ------------------
+
+
+def _container(spec: ContainerEnvironment) -> BuiltEnvironment:
+    pull(find_runtime(), spec.image)
+    name, _, digest = spec.image.partition("@sha256:")
+    return BuiltEnvironment(Path(spec.python), {name: f"sha256:{digest}"}, digest)
 
 
 # Brought by the user

@@ -154,6 +154,7 @@ class ContainerEnvironment(Model):
 
     kind: Literal["container"]
     image: Annotated[str, Field(pattern=r"^[\w./:-]+@sha256:[0-9a-f]{64}$")]
+    python: str = Field("python3", description="interpreter or binary inside the image")
 
     @property
     def locks(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from specdock.engines import ADAPTERS
+from specdock.engines import adapter_of
 from specdock.engines.contract import Placed
 from specdock.environments.build import build
 from specdock.errors import SpecdockError
@@ -83,6 +83,8 @@ def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
         cache=Path(f"resources/kernels/{spec.arm.engine_name}.{spec.arm.environment}"),
     )
 
+    (root / placed.cache).mkdir(parents=True, exist_ok=True)
+
     @cache
     def prompts_of(workload: str) -> list[Prompt]:
         scenario = next(c.scenario for c in spec.cells if c.scenario.workload == workload)
@@ -96,7 +98,7 @@ def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
 
     return Bench(
         root=root,
-        adapter=ADAPTERS[spec.arm.engine.adapter],
+        adapter=adapter_of(spec.arm.engine),
         placed=placed,
         prompts=prompts,
         facts={
