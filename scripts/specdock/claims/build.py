@@ -28,7 +28,7 @@ def build_claims(plan: Mapping, tables: Path, root: Path, out: Path) -> None:
     claims = {
         "estimates": (_estimates(plan, cells).to_dict("records"), ESTIMATES),
         "comparisons": (_comparisons(plan, cells).to_dict("records"), COMPARISONS),
-        "gates": (_gates(plan, cells).to_dict("records"), GATES),
+        "gates": ([_gate(*gate, plan, cells) for gate in enumerate(plan["gates"])], GATES),
     }
     measured = Measured(plan, tables, root)
     claims |= {name: (list(made.rows(measured)), made.schema) for name, made in ARGUMENTS.items()}
@@ -81,11 +81,6 @@ def _finished(frame: pd.DataFrame) -> pd.DataFrame:
     frame["method"] = frame["method"].where(between)
     frame["reason"] = frame["method"].isna().map({True: _NO_INTERVAL, False: None})
     return frame.astype(object).where(frame.notna(), None)
-
-
-def _gates(plan: Mapping, cells: pd.DataFrame) -> pd.DataFrame:
-    rows = [_gate(index, gate, plan, cells) for index, gate in enumerate(plan["gates"])]
-    return pd.DataFrame(rows, columns=GATES.names)
 
 
 def _gate(index: int, gate: Mapping, plan: Mapping, cells: pd.DataFrame) -> dict:
