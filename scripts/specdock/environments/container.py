@@ -49,11 +49,11 @@ def find_runtime() -> str:
 
 
 def pull(runtime: str, image: str) -> None:
-    """Brings the image here, so that no download counts as the engine's start.
+    """Brings the image here where it is missing, so that no download counts as the engine's start.
 
     apptainer keeps images by itself, in its own format, when it first runs one.
     """
-    if runtime == "apptainer":
+    if runtime == "apptainer" or _has(runtime, image):
         return
     done = subprocess.run([runtime, "pull", "--quiet", image], capture_output=True, text=True)
     if done.returncode != 0:
@@ -61,6 +61,10 @@ def pull(runtime: str, image: str) -> None:
             f"config/engines.yaml: environment.image\n  found    {image}\n"
             f"  {runtime} pull: {done.stderr.strip().splitlines()[-1]}"
         )
+
+
+def _has(runtime: str, image: str) -> bool:
+    return subprocess.run([runtime, "image", "inspect", image], capture_output=True).returncode == 0
 
 
 def listens_on(runtime: str) -> str:
