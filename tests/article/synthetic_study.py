@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from specdock.claims.build import build_claims
+from specdock.plan.spec import DRIFT_CONTROL
 from specdock.runs.requests import REQUEST_SCHEMA
 from specdock.tables.schema import CELLS, REQUESTS, SESSIONS
 
@@ -25,6 +26,38 @@ COMMIT = "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00"
 SPEED_UP = {"essays": 1.25, "code": 2.1, "sums": 2.6}
 TILT = {"wins": 1.3, "loses": 0.7, "undecided": 1.01}
 HOSTILE = '</script><img src=x onerror="window.hacked=1"> **bold** | `tick` & <b>'
+
+HOST = {
+    "processor": "an invented processor",
+    "cores": 2,
+    "memory": 24.0,
+    "copy_bandwidth": 12.0,
+}
+WEIGHTS = {"body": 200_000_000, "head": 56_000_000, "experts": 0, "embedding_row": 1152, "mtp": 0}
+SHAPE = {
+    "vocab_size": 49_152,
+    "hidden_size": 576,
+    "num_hidden_layers": 30,
+    "num_attention_heads": 9,
+    "num_key_value_heads": 3,
+}
+
+# Arms, roles and plans that fill every section of the article.
+WHOLE: dict = {
+    "arms": ["plain", "ngram", "drafter", "short", "scheduled"],
+    "roles": {
+        "reference": "plain",
+        "incumbent": "ngram",
+        "candidate": "drafter",
+        "sweep": ["short", "scheduled"],
+    },
+    "unusable": None,
+    "not_run": None,
+    "drafts": {"short": 3},
+    "schedules": {"scheduled": {"1-2": 5, "3-4": 3}},
+    "chain": ["plain", "ngram", "drafter"],
+    "drift_control": "essays@1",
+}
 
 RULES = """rule resolve:
     output:
@@ -83,6 +116,11 @@ class SyntheticStudy:
     unusable: tuple[str, str] | None = ("ngram-matched", "code@1")
     not_run: tuple[str, str] | None = ("ngram-matched", "sums@1")
     dirty: str = ""
+    chain: list[str] = field(default_factory=list)
+    drafts: dict[str, int] = field(default_factory=dict)
+    schedules: dict[str, dict[str, int]] = field(default_factory=dict)
+    drift_control: str | None = None
+    slots: int = 16
     name: str = "synthetic"
 
     def write(self, root: Path) -> Path:
@@ -94,6 +132,7 @@ class SyntheticStudy:
         rng = np.random.default_rng(7)
         cells, sessions = [], []
         starts = [(seed, arm) for seed in self.seeds for arm in self.arms]
+        starts += [(self.seeds[0], DRIFT_CONTROL)] if self.drift_control else []
         table = study / "tables/requests.parquet"
         with pq.ParquetWriter(table, REQUESTS, compression="zstd") as requests:
             for order, (seed, arm) in enumerate(starts):
@@ -152,9 +191,10 @@ class SyntheticStudy:
             "drafter": {"name": "tiny-drafter", "pin": "d" * 16} if drafter else None,
             "speculation": {
                 "method": "none" if plain else "draft_model" if drafter else "ngram",
-                "draft_tokens": None if plain else 5,
+                "draft_tokens": None if plain else self.drafts.get(arm, 5),
+                "schedule": self.schedules.get(arm),
             },
-            "serve": {"request_slots": 16, "memory_utilization": 0.85},
+            "serve": {"request_slots": self.slots, "memory_utilization": 0.85},
             "note": self.note,
             "ready_timeout": 600,
         }
@@ -177,7 +217,8 @@ class SyntheticStudy:
                 "tpot_median": 0.03,
             },
             "gates": self._gates(),
-            "chain": [],
+            "chain": self.chain,
+            "drift_control": self.drift_control,
             "caveats": [],
             "published": None,
         }
@@ -202,9 +243,12 @@ class SyntheticStudy:
 
     # Sessions, cells and raw rows
 
+    def _speculates(self, arm: str) -> bool:
+        return arm not in (self._first("reference"), DRIFT_CONTROL)
+
     def _rate(self, arm: str, workload: str) -> float:
         base = 18.0
-        if arm == self._first("reference"):
+        if not self._speculates(arm):
             return base
         speed_up = SPEED_UP.get(workload, 1.5)
         return base * speed_up * (TILT[self.outcome] if arm == self._first("candidate") else 1.0)
@@ -229,6 +273,8 @@ class SyntheticStudy:
         for scenario in self._scenarios():
             if (arm, scenario["id"]) == self.not_run:
                 continue
+            if arm == DRIFT_CONTROL and scenario["id"] != self.drift_control:
+                continue
             made = self._cell(arm, seed, scenario, session, raw_file, first, start, rng)
             cells.append(made[0])
             raw.append(made[1])
@@ -251,14 +297,15 @@ class SyntheticStudy:
             "ready_after": 31.5 + rng.normal(0, 2),
             "order": order,
             "kv_pool_tokens": 120_000 if arm != self._first("candidate") else 96_000,
-            "request_slots": 16,
+            "request_slots": self.slots,
             "argv": ["vllm", "serve", "resources/tiny-target", "--port", "18100", "--arm", arm],
             "environment": json.dumps({"VLLM_CPU_KVCACHE_SPACE": "1"}),
             "lock_sha256": hashlib.sha256(b"lock").hexdigest(),
             "target": f"tiny-target.{'a' * 16}",
             "drafter": f"tiny-drafter.{'d' * 16}" if arm == self._first("candidate") else None,
             "gpu": json.dumps({"absent": "no NVIDIA driver on this machine"}),
-            "host": json.dumps({"processor": "an invented processor", "cores": 2, "memory": 24.0}),
+            "checkpoints": json.dumps(self._checkpoints(arm)),
+            "host": json.dumps(HOST),
             "commit": COMMIT,
             "dirty": self.dirty,
             "evidence": [
@@ -272,6 +319,11 @@ class SyntheticStudy:
             "log_file": str((folder / "server.log").relative_to(root)),
             "manifest_file": str((folder / "manifest.json").relative_to(root)),
         }
+
+    def _checkpoints(self, arm: str) -> dict:
+        target = {"weights": WEIGHTS, "config": SHAPE}
+        small = {"weights": WEIGHTS | {"body": 20_000_000, "head": 0}, "config": SHAPE}
+        return {"target": target, "drafter": small if arm == self._first("candidate") else None}
 
     def _cell(
         self,
@@ -292,9 +344,10 @@ class SyntheticStudy:
         tpot = rng.lognormal(np.log(1 / rate), 0.06, n)
         duration = ttft + tpot * (tokens - 1)
         t_send = np.floor(np.arange(n) / streams) * duration.mean()
-        speculates = arm != self._first("reference")
+        speculates = self._speculates(arm)
         steps = 24
         accepted = rng.binomial(5, min(0.9, 0.18 * rate / 18), n * steps) if speculates else []
+        length = 1 + float(np.mean(accepted)) if speculates else None
         offsets = np.arange(n + 1) * steps if speculates else np.zeros(n + 1)
         fp = hashlib.sha256(f"{arm}/{seed}/{scenario['id']}".encode()).hexdigest()[:16]
         key = {"arm": arm, "scenario": scenario["id"], "seed": seed, "cell": fp, "session": session}
@@ -324,13 +377,12 @@ class SyntheticStudy:
             "ttft": ttft * 1e3,
             "tpot": tpot * 1e3,
             "latency": duration * 1e3,
-            "steps": np.full(n, steps) if speculates else tokens - 1,
+            "steps": np.ceil((tokens - 1) / (length or 1)).astype(int),
             "correct": correct if scenario["grade"] else [None] * n,
             "raw_file": [raw_file] * n,
             "raw_row": np.arange(first, first + n),
         }
         columns = {name: [value] * n for name, value in key.items()} | shared
-        length = 1 + float(np.mean(accepted)) if speculates else None
         bad = (arm, scenario["id"]) == self.unusable
         graded = n if scenario["grade"] else None
         right = int(correct.sum()) if graded else None

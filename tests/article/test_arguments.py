@@ -2,18 +2,34 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import REPOSITORY
-from synthetic_study import SyntheticStudy
+from scipy.stats import gmean
+from synthetic_study import WEIGHTS, WHOLE, SyntheticStudy
 
 from specdock.claims.accuracy import share_difference
 from specdock.claims.arguments import ARGUMENTS
+from specdock.claims.arguments.chain import chain
+from specdock.claims.arguments.limit import limit
+from specdock.claims.arguments.load import crossings
 from specdock.claims.arguments.measured import Measured
 from specdock.claims.build import build_claims
+
+BANDWIDTH = """no-machine/memory-bandwidth:
+  title: memory bandwidth of no machine
+  value: 900
+  unit: GB/s
+  source: nobody
+  address: https://example.org
+  date: March 2026
+  quotation: "a bandwidth of 900 GB/s"
+"""
 
 
 def measured_of(folder: Path) -> Measured:
@@ -40,9 +56,16 @@ def claims_again(folder: Path) -> None:
     build_claims(measured.plan, measured.tables, measured.root, folder / "claims")
 
 
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("study")
+    return SyntheticStudy(unusable=None, not_run=None).write(root)
+
+
 @pytest.fixture
-def study(tmp_path: Path) -> Path:
-    return SyntheticStudy(unusable=None, not_run=None).write(tmp_path)
+def fresh(study: Path, tmp_path: Path) -> Path:
+    """The same study, to be changed."""
+    return shutil.copytree(study.parents[1], tmp_path / "root") / "results" / study.name
 
 
 def test_the_rule_and_the_code_name_the_same_tables():
@@ -77,18 +100,18 @@ def test_a_pair_of_arms_is_compared_prompt_by_prompt_in_every_start(study):
     assert row["prompts"] == 12 and row["seeds"] == 3
 
 
-def test_a_prompt_that_a_start_did_not_answer_is_left_out_of_every_start(study):
+def test_a_prompt_that_a_start_did_not_answer_is_left_out_of_every_start(fresh):
     rewrite(
-        study / "tables/requests.parquet",
+        fresh / "tables/requests.parquet",
         "error",
         lambda row: (
             "lost" if (row["arm"], row["seed"], row["request"]) == ("plain", 2, 0) else None
         ),
     )
-    claims_again(study)
-    assert rows_of(study, "accuracy", arm="plain")[0]["prompts"] == 11
-    assert rows_of(study, "accuracy", arm="drafter")[0]["prompts"] == 12
-    assert rows_of(study, "accuracy_pairs", arm="drafter", against="plain")[0]["prompts"] == 11
+    claims_again(fresh)
+    assert rows_of(fresh, "accuracy", arm="plain")[0]["prompts"] == 11
+    assert rows_of(fresh, "accuracy", arm="drafter")[0]["prompts"] == 12
+    assert rows_of(fresh, "accuracy_pairs", arm="drafter", against="plain")[0]["prompts"] == 11
 
 
 def test_an_arm_that_changes_its_text_is_less_repeatable_than_plain_decoding(tmp_path):
@@ -103,12 +126,12 @@ def test_an_arm_that_differs_as_plain_starts_do_is_not_called_worse(study):
     assert verdicts <= {"undecided", "equivalent"}
 
 
-def test_token_ids_are_compared_where_the_engine_gives_them(study):
-    for file in study.glob("raw/*/*/*/requests.parquet"):
+def test_token_ids_are_compared_where_the_engine_gives_them(fresh):
+    for file in fresh.glob("raw/*/*/*/requests.parquet"):
         last = int(file.parts[-4] == "drafter")
         rewrite(file, "token_ids", lambda row, last=last: [7, 8, row["request"], last])
-    claims_again(study)
-    row = rows_of(study, "losslessness", arm="drafter", scenario="code@1")[0]
+    claims_again(fresh)
+    row = rows_of(fresh, "losslessness", arm="drafter", scenario="code@1")[0]
     assert row["compared_as"] == "token ids"
     assert (row["same"], row["control"], row["divergence"]) == (0.0, 1.0, 3.0)
 
@@ -125,3 +148,158 @@ def test_two_starts_are_one_pair_whose_interval_decides_nothing(tmp_path):
     row = rows_of(folder, "losslessness", arm="drafter", scenario="essays@1")[0]
     assert row["outputs"] == 12 and row["basis"] == "within one run"
     assert row["verdict"] == "undecided"
+
+
+# Acceptance
+
+
+def test_a_subject_has_the_pooled_length_of_its_own_requests(study):
+    row = rows_of(study, "acceptance", arm="drafter", scenario="code@1", category="math")[0]
+    requests = pq.read_table(study / "tables/requests.parquet").to_pandas()
+    own = requests[
+        (requests["arm"] == "drafter")
+        & (requests["scenario"] == "code@1")
+        & (requests["category"] == "math")
+    ]
+    starts = own.assign(kept=own["completion_tokens"] - 1).groupby("seed")[["kept", "steps"]].sum()
+    assert row["length"] == pytest.approx(gmean(starts["kept"] / starts["steps"]))
+    assert row["requests"] == len(own) == 18
+
+
+def test_places_multiply_from_the_share_of_the_place_before(study):
+    places = rows_of(study, "positions", arm="ngram", scenario="code@1")
+    assert [row["position"] for row in places] == [1, 2, 3, 4, 5]
+    assert np.cumprod([row["conditional"] for row in places]) == pytest.approx(
+        [row["accepted"] for row in places]
+    )
+    assert all(0 <= row["accepted_low"] <= row["accepted_high"] <= 1 for row in places)
+
+
+def test_a_step_is_worth_its_length_over_its_cost(study):
+    rows = rows_of(study, "steps")
+    assert {row["arm"] for row in rows} == {"ngram", "ngram-matched", "drafter"}
+    for row in rows:
+        assert row["worth"] == pytest.approx(row["length"] / row["cost"])
+        assert row["cost"] == pytest.approx(row["step_time"] / row["plain_step_time"])
+
+
+# The chain and the sweep
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study with a chain, a sweep, a schedule and a drift control."""
+    return SyntheticStudy(**WHOLE).write(tmp_path_factory.mktemp("whole"))
+
+
+def test_the_steps_of_the_chain_multiply_to_the_whole(whole):
+    total, *steps = rows_of(whole, "waterfall", scenario="code@1")
+    assert (total["against"], total["arm"]) == ("plain", "drafter")
+    assert np.prod([row["ratio"] for row in steps]) == pytest.approx(total["ratio"])
+    assert sum(row["share"] for row in steps) == pytest.approx(1)
+
+
+def test_a_step_of_several_factors_says_what_else_changed(whole):
+    plan = json.loads((whole / "plan.json").read_text("utf-8"))
+    plan["arms"]["drafter"]["serve"]["request_slots"] = 32
+    rows = list(chain(Measured(plan, whole / "tables", whole.parents[1])))
+    step = next(row for row in rows if row["arm"] == "drafter" and row["step"] == 2)
+    assert step["factors"] == "slots, speculation" and not step["clean"]
+    assert "serve.request_slots: 16 → 32" in step["changes"]
+    assert all(row["clean"] for row in rows if row["step"] == 1)
+
+
+def test_the_sweep_is_held_against_the_arm_that_it_varies_and_sorted_by_effect(whole):
+    rows = rows_of(whole, "sweep", scenario="essays@4")
+    assert {row["against"] for row in rows} == {"ngram"}
+    sizes = [abs(np.log(row["effect"])) for row in rows]
+    assert sizes == sorted(sizes, reverse=True)
+    assert all(0 < row["noise"] < 0.1 for row in rows)
+    short = next(row for row in rows if row["arm"] == "short")
+    assert short["changes"] == "speculation.draft_tokens: 5 → 3"
+
+
+# Under load
+
+
+def test_requests_beyond_the_slots_queue(tmp_path):
+    folder = SyntheticStudy(workloads={"essays": [1, 8]}, slots=2).write(tmp_path)
+    alone, crowd = (rows_of(folder, "waits", arm="plain", scenario=f"essays@{n}") for n in (1, 8))
+    assert alone[0]["queueing"] == 0
+    assert crowd[0]["slots"] == 2 and crowd[0]["queueing"] > 0.8
+
+
+def test_arms_that_change_places_cross_between_the_levels_of_the_change(fresh):
+    rewrite(
+        fresh / "tables/cells.parquet",
+        "output_rate",
+        lambda row: (
+            row["output_rate"]
+            * (0.5 if (row["arm"], row["scenario"]) == ("drafter", "essays@4") else 1)
+        ),
+    )
+    row = next(row for row in crossings(measured_of(fresh)) if row["against"] == "plain")
+    assert 1 < row["streams_low"] <= row["streams"] <= row["streams_high"] < 4
+    assert row["leads"] == "drafter"
+
+
+def test_a_schedule_is_recommended_from_static_arms_and_held_against_the_one_served(whole):
+    recommended = rows_of(whole, "schedules", series="essays")
+    assert recommended[0]["arms"] == "ngram, short" and recommended[-1]["last"] == 4
+    served = rows_of(whole, "scheduled", arm="scheduled")
+    assert [row["draft_tokens"] for row in served] == [5, 3]
+    rates = (
+        pq.read_table(whole / "claims/estimates.parquet")
+        .to_pandas()
+        .set_index(["metric", "arm", "scenario"])["value"]
+    )
+    assert served[0]["promised"] == rates["output_rate", "ngram", "essays@1"]
+    assert served[1]["promised"] == rates["output_rate", "short", "essays@4"]
+
+
+# The bill, the limit, the drift
+
+
+def test_a_drafter_costs_what_the_same_arm_without_it_holds_beyond(study):
+    row = rows_of(study, "capacity", arm="drafter")[0]
+    assert row["against"] == "plain" and (row["kv_cost"], row["kv_share"]) == (24_000, 0.2)
+    plain = rows_of(study, "capacity", arm="plain")[0]
+    assert plain["against"] is None and plain["kv_cost"] is None
+
+
+def test_the_first_start_of_an_engine_is_its_cold_one(study):
+    sessions = pq.read_table(study / "tables/sessions.parquet").to_pandas()
+    row = rows_of(study, "startups")[0]
+    ordered = sessions.sort_values("started_at")["ready_after"]
+    assert row["cold"] == ordered.iloc[0]
+    assert row["warm"] == pytest.approx(ordered.iloc[1:].mean())
+
+
+def test_plain_decoding_may_reach_what_its_bytes_allow(study):
+    row = rows_of(study, "limit", arm="plain", scenario="code@1")[0]
+    assert row["limit"] == pytest.approx(row["bandwidth"] / row["step_gigabytes"])
+    assert row["step_gigabytes"] * 1e9 > WEIGHTS["body"] + WEIGHTS["head"]
+    drafter = rows_of(study, "limit", arm="drafter", scenario="code@1")[0]
+    assert drafter["step_gigabytes"] > row["step_gigabytes"]
+    assert drafter["reached"] == pytest.approx(drafter["rate"] / drafter["limit"])
+
+
+def test_a_stated_bandwidth_goes_before_a_copy(fresh):
+    measured = measured_of(fresh)
+    facts = fresh.parents[1] / "config/facts.yaml"
+    facts.write_text(BANDWIDTH, encoding="utf-8")
+    assert next(iter(limit(measured)))["bandwidth"] == 900
+
+
+def test_the_reference_is_measured_again_at_the_end_and_compared_with_its_first(whole):
+    row = rows_of(whole, "drift")[0]
+    cells = pq.read_table(whole / "tables/cells.parquet").to_pandas()
+    own = cells[cells["cell"].isin(row["cells"])].sort_values("window_start")
+    assert own["arm"].tolist() == ["plain", "drift-control"]
+    assert row["ratio"] == pytest.approx(row["again"] / row["first"]) and row["hours"] > 1
+
+
+def test_the_drift_control_is_no_arm_of_the_argument(whole):
+    for table in ("estimates", "comparisons", *ARGUMENTS):
+        rows = rows_of(whole, table)
+        assert "drift-control" not in {row.get("arm") for row in rows}, table

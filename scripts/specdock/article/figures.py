@@ -73,8 +73,7 @@ class Figure:
     def heads(self) -> list[str]:
         """Names of the columns of what is plotted."""
         mark = self.plotted[0].marks[0]
-        metrics = [METRICS[number.metric] for number in (mark.number, mark.x) if number]
-        return [f"{metric.label}, {metric.unit}" for metric in metrics]
+        return [_head(number) for number in (mark.number, mark.x) if number]
 
     @property
     def numbers(self) -> list[Number]:
@@ -89,6 +88,12 @@ class Placed:
 
     figure: Figure
     caption: Markup
+
+
+def _head(number: Number) -> str:
+    """What a column of plotted numbers is called."""
+    known = METRICS.get(number.metric)
+    return f"{known.label}, {known.unit}" if known else number.title.partition(",")[0]
 
 
 def draw(
@@ -135,7 +140,7 @@ def _largest(panel: Panel) -> float:
 
 def paint_ranges(axes: Axes, panel: Panel) -> None:
     """Arms from top to bottom, a dot and its interval each, from zero."""
-    _frame(axes, panel.title, panel.x_label)
+    _rows(axes, panel)
     places = range(len(panel.marks), 0, -1)
     for place, mark in zip(places, panel.marks, strict=True):
         if mark.number.value is None:
@@ -156,12 +161,7 @@ def paint_ranges(axes: Axes, panel: Panel) -> None:
             axes.plot(ends, (place, place), color=mark.colour, lw=1.6, solid_capstyle="round")
     if panel.base is not None:
         axes.axvline(panel.base, color=FAINT, lw=1, zorder=0)
-    axes.set_yticks(list(places), [mark.arm for mark in panel.marks], **_TICKS)
-    axes.set_ylim(0.4, len(panel.marks) + 0.6)
     axes.set_xlim(left=0)
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
 
 
 def paint_against(y_label: str) -> Callable[[Axes, Panel], None]:
@@ -185,6 +185,97 @@ def paint_against(y_label: str) -> Callable[[Axes, Panel], None]:
         axes.yaxis.set_major_locator(MaxNLocator(4))
 
     return paint
+
+
+def paint_lines(y_label: str) -> Callable[[Axes, Panel], None]:
+    """One metric by concurrency, a line an arm, named at its last point."""
+
+    def paint(axes: Axes, panel: Panel) -> None:
+        _frame(axes, panel.title, panel.x_label)
+        axes.set_ylabel(y_label, color=SOFT, fontsize=8)
+        axes.set_xscale("log", base=2)
+        by_arm: dict[str, list[Mark]] = {}
+        for mark in panel.marks:
+            by_arm.setdefault(mark.arm, []).append(mark)
+            _dot(axes, mark.x.value, mark.number.value, mark)
+            if mark.number.low is not None:
+                ends = mark.number.low, mark.number.high
+                axes.plot((mark.x.value, mark.x.value), ends, color=mark.colour, lw=1.4)
+        for marks in by_arm.values():
+            points = [(mark.x.value, mark.number.value) for mark in marks]
+            axes.plot(*zip(*points, strict=True), color=marks[0].colour, lw=1.2)
+        _name_lines(axes, [marks[-1] for marks in by_arm.values()])
+        streams = sorted({mark.x.value for mark in panel.marks})
+        axes.set_xticks(streams, [f"{value:g}" for value in streams], **_TICKS)
+        axes.minorticks_off()
+        axes.margins(x=0.3)
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+
+    return paint
+
+
+def _name_lines(axes: Axes, ends: list[Mark]) -> None:
+    """Names to the right of the last points, pushed apart where lines end together."""
+    top = axes.get_ylim()[1]
+    place = -top
+    for mark in sorted(ends, key=lambda mark: mark.number.value):
+        place = max(mark.number.value, place + 0.075 * top)
+        axes.annotate(
+            mark.arm,
+            (mark.x.value, place),
+            xytext=(7, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+            color=mark.colour,
+        )
+
+
+def paint_steps(axes: Axes, panel: Panel) -> None:
+    """A chain from top to bottom: a bar from the level of the arm before to that of this arm."""
+    _rows(axes, panel)
+    before = 0.0
+    for place, mark in zip(range(len(panel.marks), 0, -1), panel.marks, strict=True):
+        level = mark.number.value
+        bar = axes.barh(place, level - before, left=before, height=0.5, color=mark.colour)
+        bar.patches[0].set_alpha(0.35)
+        _dot(axes, level, place, mark)
+        if mark.number.low is not None:
+            ends = mark.number.low, mark.number.high
+            axes.plot(ends, (place, place), color=mark.colour, lw=1.6, solid_capstyle="round")
+        before = level
+    axes.set_xlim(left=0)
+
+
+def paint_effects(noise: dict[str, float]) -> Callable[[Axes, Panel], None]:
+    """Ratios to a base from top to bottom; `noise` is half the width of each panel's band."""
+
+    def paint(axes: Axes, panel: Panel) -> None:
+        _rows(axes, panel)
+        band = noise.get(panel.title)
+        if band:
+            axes.axvspan(1 / (1 + band), 1 + band, color=FAINT, alpha=0.5, lw=0, zorder=0)
+        axes.axvline(1, color=SOFT, lw=0.8, zorder=1)
+        for place, mark in zip(range(len(panel.marks), 0, -1), panel.marks, strict=True):
+            _dot(axes, mark.number.value, place, mark)
+            if mark.number.low is not None:
+                ends = mark.number.low, mark.number.high
+                axes.plot(ends, (place, place), color=mark.colour, lw=1.6, solid_capstyle="round")
+        axes.margins(x=0.08)
+
+    return paint
+
+
+def _rows(axes: Axes, panel: Panel) -> None:
+    """Arms from top to bottom."""
+    _frame(axes, panel.title, panel.x_label)
+    places = range(len(panel.marks), 0, -1)
+    axes.set_yticks(list(places), [mark.arm for mark in panel.marks], **_TICKS)
+    axes.set_ylim(0.4, len(panel.marks) + 0.6)
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
 
 
 def _name_points(axes: Axes, marks: list[Mark]) -> None:

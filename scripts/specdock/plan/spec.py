@@ -16,6 +16,9 @@ from specdock.plan.models import (
 )
 from specdock.plan.values import Fraction
 
+# The arm that repeats the reference at the end of a campaign; no study may use its name.
+DRIFT_CONTROL = "drift-control"
+
 
 class ScenarioSpec(Model):
     """One workload at one concurrency, with its sampling fields and data set spelled out."""

@@ -30,6 +30,21 @@ class Claim:
         return self._names.study.arms[self._row["against"]]
 
     @property
+    def queues(self) -> bool:
+        """Whether the row has fewer request slots than streams."""
+        return self._row["slots"] < self._row["streams"]
+
+    @property
+    def leader(self) -> Arm:
+        """The arm that leads where the row begins."""
+        return self._names.study.arms[self._row["leads"]]
+
+    @property
+    def follower(self) -> Arm:
+        """The other arm."""
+        return self.against if self.leader.name == self._row["arm"] else self.arm
+
+    @property
     def scenario(self) -> Scenario:
         """The scenario that the row speaks of."""
         return self._names.study.scenarios[self._row["scenario"]]
@@ -42,6 +57,10 @@ class Claim:
         """Whether a column has one of these values, for conditions."""
         return self._row[self._known(column)] in values
 
+    def exact(self, column: str) -> float | None:
+        """A column's value itself, for a figure to draw."""
+        return self._row[self._known(column)]
+
     def over(self, column: str, limit: float) -> bool:
         """Whether a column lies over a limit, for conditions."""
         return self.has(column) and self._row[column] > limit
@@ -49,9 +68,9 @@ class Claim:
     def show(self, column: str, form: str = "value") -> Printed:
         """A column's figure or text.
 
-        Forms: value, with_unit, interval, with_interval; of a share percent, percent_with_interval,
-        and of a difference of shares points, points_with_interval; of a ratio times,
-        times_with_interval, change, change_with_interval.
+        Forms: value, whole, with_unit, interval, with_interval; of a share percent and
+        percent_with_interval, of a difference of shares points and points_with_interval; of a ratio
+        times, times_with_interval, change and change_with_interval.
         """
         found = self._row[self._known(column)]
         if isinstance(found, str):
@@ -61,6 +80,7 @@ class Claim:
         percent, times = PERCENT.suffix, "×"
         forms = {
             "value": Form(),
+            "whole": Form(),
             "with_unit": Form(suffix=suffix),
             "interval": Form("interval"),
             "with_interval": Form("both"),
@@ -150,7 +170,7 @@ def _names_of(value: object) -> list:
 
 
 def _digits(value: float, form: Form, name: str) -> int:
-    if isinstance(value, int):
+    if isinstance(value, int) or name == "whole":
         return 0
     if form.scale != 1:
         return PERCENT_DIGITS

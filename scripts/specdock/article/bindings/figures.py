@@ -1,11 +1,14 @@
 """Figures by name: a template writes `{% call figure("output-rate") %}Caption.{% endcall %}`."""
 
 from collections.abc import Callable
+from functools import partial
 
 from markupsafe import Markup
 
+from specdock.article.bindings.claims import Claims
 from specdock.article.bindings.measured import Measured
 from specdock.article.bindings.names import Names
+from specdock.article.bindings.settings import Settings
 from specdock.article.figures import (
     ROLE_COLOURS,
     Figure,
@@ -14,7 +17,10 @@ from specdock.article.figures import (
     Placed,
     draw,
     paint_against,
+    paint_effects,
+    paint_lines,
     paint_ranges,
+    paint_steps,
 )
 from specdock.article.printed import Number
 from specdock.article.study import Arm, Scenario
@@ -30,9 +36,19 @@ class Figures:
     def figure(self, name: str, caller: Callable[[], Markup]) -> Markup:
         """A figure by name, with the call block as its caption; what was not run is said.
 
-        Names: output-rate (by arm and scenario), acceptance (its length against the output rate).
+        Names: output-rate (by arm and scenario), acceptance (its length against the output rate),
+        load-rate, load-ttft and load-tpot (by concurrency), waterfall (the chain's levels), sweep
+        (effects beside the noise).
         """
-        makers = {"output-rate": self._output_rate, "acceptance": self._acceptance}
+        makers = {
+            "output-rate": self._output_rate,
+            "acceptance": self._acceptance,
+            "load-rate": partial(self._load, "output_rate"),
+            "load-ttft": partial(self._load, "ttft_median"),
+            "load-tpot": partial(self._load, "tpot_median"),
+            "waterfall": self._waterfall,
+            "sweep": self._sweep,
+        }
         if name not in makers:
             raise self._names.unknown("figure", name, makers)
         figure = makers[name](name)
@@ -55,6 +71,71 @@ class Figures:
         rate = _head("output_rate")
         title = "Acceptance length against output rate"
         return draw(name, title, panels, paint_against(rate), 2.5, [rate])
+
+    def _load(self, metric: str, name: str) -> Figure | None:
+        """A panel a series of scenarios that differ in their streams alone."""
+        series: dict[str, list[Scenario]] = {}
+        for scenario in sorted(self._study.scenarios.values(), key=lambda each: each.streams):
+            if self._measured.measured(metric, scenario):
+                series.setdefault(scenario.id.rpartition("@")[0], []).append(scenario)
+        panels = [
+            Panel(title, self._levels(metric, levels), None, "streams")
+            for title, levels in series.items()
+            if len(levels) > 1
+        ]
+        if not panels:
+            return None
+        title = f"{METRICS[metric].label} by concurrency"
+        return draw(name, title, panels, paint_lines(_head(metric)), 2.5, [_head(metric)])
+
+    def _levels(self, metric: str, levels: list[Scenario]) -> list[Mark]:
+        """Every arm at every concurrency that it has."""
+        settings = Settings(self._names)
+        marks = []
+        for arm in self._study.arms.values():
+            for scenario in levels:
+                if self._measured.measured(metric, scenario, arm):
+                    streams = settings.setting("streams", scenario=scenario).number
+                    self._names.register.use(streams)
+                    number = self._number(metric, arm, scenario)
+                    marks.append(Mark(arm.name, self._colour(arm.name), number, streams))
+        return marks
+
+    def _waterfall(self, name: str) -> Figure | None:
+        shown = {row["scenario"] for row in self._study.arguments["waterfall"]}
+        arms = [self._study.arms[arm] for arm in self._study.plan["chain"]]
+        panels = []
+        for scenario in self._study.scenarios.values():
+            if scenario.id in shown:
+                numbers = [self._number("output_rate", arm, scenario) for arm in arms]
+                marks = [
+                    Mark(arm.name, self._colour(arm.name), number)
+                    for arm, number in zip(arms, numbers, strict=True)
+                ]
+                panels.append(Panel(scenario.title, marks, None, _head("output_rate")))
+        if not panels:
+            return None
+        return draw(
+            name, "The chain's output rates", panels, paint_steps, 0.8 + 0.3 * len(arms), []
+        )
+
+    def _sweep(self, name: str) -> Figure | None:
+        claims = Claims(self._names)
+        panels, noise = [], {}
+        for scenario in self._study.scenarios.values():
+            rows = claims.claims("sweep", scenario=scenario)
+            marks = []
+            for row in rows:
+                number = row.show("effect", "times").number
+                self._names.register.use(number)
+                marks.append(Mark(row.arm.name, self._colour(row.arm.name), number))
+            if rows:
+                noise[scenario.title] = rows[0].exact("noise")
+                panels.append(Panel(scenario.title, marks, None, "output rate over the base's"))
+        if not panels:
+            return None
+        height = 0.8 + 0.24 * max(len(panel.marks) for panel in panels)
+        return draw(name, "Effects on the output rate", panels, paint_effects(noise), height, [])
 
     def _panels(self, with_acceptance: bool) -> list[Panel]:
         """A panel a scenario that has something to show."""

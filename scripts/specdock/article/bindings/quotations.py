@@ -62,6 +62,16 @@ class Quotations:
         )
         return self._names.register.add(number)
 
+    def hardware_prices(self) -> list[str]:
+        """Ids of the facts that state a price of the study's hardware, or of its model line."""
+        hardware = self._study.plan["hardware"]
+        return [
+            fact_id
+            for fact_id in self._study.facts
+            for line, _, name in [fact_id.partition("/")]
+            if name.startswith("price") and hardware.startswith(line)
+        ]
+
     def published(self, figure_id: str, form: str = "with_unit") -> Printed | Label:
         """A figure of the study's file under config/published, as it was printed there.
 

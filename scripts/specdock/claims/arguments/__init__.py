@@ -5,7 +5,16 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from specdock.claims.arguments import correctness
+from specdock.claims.arguments import (
+    acceptance,
+    bill,
+    chain,
+    correctness,
+    drift,
+    limit,
+    load,
+    sweep,
+)
 from specdock.claims.arguments.measured import Measured
 
 
@@ -24,4 +33,17 @@ ARGUMENTS: dict[str, Argument] = {
     "accuracy": Argument(correctness.ACCURACY, correctness.accuracy, _ARM),
     "accuracy_pairs": Argument(correctness.ACCURACY_PAIRS, correctness.accuracy_pairs, _PAIR),
     "losslessness": Argument(correctness.LOSSLESSNESS, correctness.losslessness, _PAIR),
+    "acceptance": Argument(acceptance.ACCEPTANCE, acceptance.acceptance, (*_ARM, "category")),
+    "positions": Argument(acceptance.POSITIONS, acceptance.positions, (*_ARM, "position")),
+    "steps": Argument(acceptance.STEPS, acceptance.steps, _PAIR),
+    "waterfall": Argument(chain.WATERFALL, chain.chain, ("scenario", "step")),
+    "waits": Argument(load.WAITS, load.queueing, _ARM),
+    "crossings": Argument(load.CROSSINGS, load.crossings, ("series", "arm", "against")),
+    "schedules": Argument(load.SCHEDULES, load.schedules, ("series", "arms", "first")),
+    "scheduled": Argument(load.SCHEDULED, load.scheduled, _ARM),
+    "sweep": Argument(sweep.SWEEP, sweep.sweep, _PAIR),
+    "capacity": Argument(bill.CAPACITY, bill.capacity, ("arm",)),
+    "startups": Argument(bill.STARTUPS, bill.startups, ("engine",)),
+    "limit": Argument(limit.LIMIT, limit.limit, _ARM),
+    "drift": Argument(drift.DRIFT, drift.drift, ("scenario",)),
 }

@@ -44,6 +44,16 @@ def spelled(name: str, estimate: Estimate) -> dict[str, float | None]:
     return {column: number(value) for column, value in columns}
 
 
+def based_on(estimate: Estimate) -> dict:
+    """The columns `seeds`, `basis` and `reason` of one estimate between runs."""
+    seeds = int(estimate.runs)
+    return {
+        "seeds": seeds,
+        "basis": str(estimate.basis),
+        "reason": "one engine start: no interval between runs exists" if seeds == 1 else None,
+    }
+
+
 def number(value: object) -> float | None:
     """A float that a Parquet file may hold; None for NaN."""
     return None if value is None or np.isnan(value) else float(value)
@@ -58,10 +68,15 @@ class Measured:
     root: Path
 
     @cached_property
-    def cells(self) -> pd.DataFrame:
-        """tables/cells.parquet, usable cells only."""
+    def usable(self) -> pd.DataFrame:
+        """tables/cells.parquet, usable cells only, with that of the drift control."""
         cells = pq.read_table(self.tables / "cells.parquet").to_pandas()
         return cells[cells["usable"]]
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """Usable cells of the study's arms."""
+        return self.usable[self.usable["arm"].isin(self.arms)]
 
     @cached_property
     def requests(self) -> pd.DataFrame:

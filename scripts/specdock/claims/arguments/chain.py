@@ -1,0 +1,83 @@
+"""Where the speed came from: each step of the chain, and what its two resolved arms differ in."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from specdock.claims.arguments.measured import (
+    BEHIND,
+    Measured,
+    based_on,
+    number,
+    spelled,
+    with_interval,
+)
+from specdock.claims.decomposition import Change, changed_factors, factors, waterfall
+from specdock.columns import column
+
+WATERFALL = pa.schema(
+    [
+        column("scenario", pa.string(), "scenario"),
+        column("step", pa.int32(), "place in the chain, from 1; 0 is the whole chain"),
+        column("arm", pa.string(), "arm after the step"),
+        column("against", pa.string(), "arm before the step"),
+        *with_interval("ratio", "output rate after over output rate before"),
+        column("share", pa.float64(), "part of the whole chain's logarithm"),
+        column("factors", pa.string(), "what the step changes, by the resolved arms"),
+        column("changes", pa.string(), "every value that differs"),
+        column("clean", pa.bool_(), "exactly one factor changes"),
+        *BEHIND,
+    ]
+)
+
+
+def chain(measured: Measured) -> Iterator[dict]:
+    """Rows of `WATERFALL`, for scenarios that every arm of the chain ran."""
+    arms = measured.plan["chain"]
+    if len(arms) < 2:
+        return
+    specs = measured.plan["arms"]
+    changed = [changed_factors(specs[a], specs[b]) for a, b in pairwise(arms)]
+    changed.insert(0, changed_factors(specs[arms[0]], specs[arms[-1]]))
+    for scenario in measured.scenarios:
+        values = measured.values("output_rate", arms, [scenario])[:, 0]
+        if np.isnan(values).all(axis=1).any():
+            continue
+        found = waterfall(values)
+        links = [(found.total, 1.0, arms[0], arms[-1])]
+        links += [
+            (found.steps[i], found.share[i], before, after)
+            for i, (before, after) in enumerate(pairwise(arms))
+        ]
+        for step, (estimate, share, before, after) in enumerate(links):
+            yield {
+                "scenario": scenario,
+                "step": step,
+                "arm": after,
+                "against": before,
+                **spelled("ratio", estimate),
+                "share": number(share),
+                **described(changed[step]),
+                **based_on(estimate),
+                **measured.behind([after, before], [scenario]),
+            }
+
+
+def described(changes: list[Change]) -> dict:
+    """The columns `factors`, `changes` and `clean` of what differs between two arms."""
+    distinct = factors(changes)
+    return {
+        "factors": ", ".join(distinct) or "nothing",
+        "changes": "; ".join(f"{c.path}: {c.before} → {c.after}" for c in _told(changes))
+        or "nothing",
+        "clean": len(distinct) == 1,
+    }
+
+
+def _told(changes: list[Change]) -> list[Change]:
+    """An engine is told by its name, not by every entry of its description."""
+    named = [c for c in changes if c.path in ("engine_name", "target.name", "drafter.name")]
+    known = {c.path.partition(".")[0].removesuffix("_name") for c in named} | {"environment"}
+    return [c for c in changes if c in named or c.path.partition(".")[0] not in known]
