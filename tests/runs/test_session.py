@@ -110,6 +110,15 @@ def test_a_session_is_measured_packed_and_restored(tmp_path, spec, ledger):
     assert [c["wall"] for c in again["cells"]] == [c["wall"] for c in packed["cells"][:2]]
 
 
+def test_a_cell_is_not_measured_on_caches_that_were_not_emptied(
+    tmp_path, spec, ledger, monkeypatch
+):
+    monkeypatch.setattr(StandIn, "reset", ("/no_such_reset",))
+    with pytest.raises(SessionFailed, match="did not empty its caches at /no_such_reset"):
+        measure(tmp_path, spec, ledger)
+    assert len(missing_cells(spec, ledger)) == len(spec.cells)
+
+
 @pytest.mark.parametrize(
     ("behaviour", "words"),
     [

@@ -15,7 +15,7 @@ class SGLang:
     health = "/health"
     metrics = "/metrics"
     identity = ("/server_info", "/model_info", "/v1/models")
-    reset = ("/flush_cache?timeout=30",)
+    reset = ("/flush_cache?timeout=20",)
 
     def command(self, arm: ArmSpec, placed: Placed, port: int) -> list[str]:
         """The server with the engine's flags, the arm's, and the arm's verbatim ones last."""

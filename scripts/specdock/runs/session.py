@@ -108,7 +108,8 @@ def _measure(
 ) -> FinishedCell:
     scenario = cell.scenario
     for path in bench.adapter.reset:
-        server.post(path)
+        if not server.post(path):
+            raise CellFailed(f"the engine did not empty its caches at {path}", rows=[])
     plan = CellPlan(
         streams=scenario.streams,
         requests=scenario.requests,
