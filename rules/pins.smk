@@ -6,8 +6,10 @@ rule pin:
         lock="results/pins/{pin}.lock.json",
     log:
         "logs/pin/{pin}.log",
+    params:
+        commit=files.commit,
     message:
-        "Pinning {wildcards.pin}"
+        "Pinning {wildcards.pin} {params.commit}"
     shell:
         "python scripts/pin.py --pin {wildcards.pin} --out {output.lock} > {log} 2>&1"
 

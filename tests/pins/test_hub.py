@@ -162,3 +162,49 @@ def test_a_data_set_repository_is_asked_as_a_data_set(tmp_path):
         assert run(tmp_path, "pin", pin, hub.address).returncode == 0
         assert run(tmp_path, "fetch", pin, hub.address).returncode == 0
     assert (tmp_path / "resources" / pin / "config.json").read_bytes() == b"{}"
+
+
+PENDING = """
+thing:
+  description: a thing
+  licence: unknown
+  source: {{repository: some/thing, revision: pending, short_commit: {short}, files: ["*.json"]}}
+"""
+
+
+def pending(root: Path, short: str) -> str:
+    """As `repository`, with a commit that config knows in part only."""
+    repository(root)
+    (root / "config/models.yaml").write_text(PENDING.format(short=short))
+    return pin_of("thing", load_models(root)["thing"])
+
+
+def test_a_short_commit_is_asked_once_and_the_lock_states_it_in_full(tmp_path):
+    pin = pending(tmp_path, COMMIT[:8])
+    with Hub(Repository("some/thing", COMMIT, FILES)) as hub:
+        assert run(tmp_path, "pin", pin, hub.address).returncode == 0
+        lock = json.loads((tmp_path / f"results/pins/{pin}.lock.json").read_text())
+        assert lock["source"]["revision"] == COMMIT
+        asked = [request for request in hub.requests if "/commits/" in request]
+        assert len(asked) == 1
+        assert run(tmp_path, "fetch", pin, hub.address).returncode == 0
+        assert [request for request in hub.requests if "/commits/" in request] == asked
+    receipt = json.loads((tmp_path / f"results/pins/{pin}.receipt.json").read_text())
+    assert receipt["lock"]["source"]["revision"] == COMMIT
+
+
+@pytest.mark.parametrize(("short", "found"), [(COMMIT[:8], 2), ("b" * 8, 0)])
+def test_a_short_commit_that_is_not_one_commit_is_refused(tmp_path, short, found):
+    pin = pending(tmp_path, short)
+    with Hub(Repository("some/thing", COMMIT, FILES, older=["a" * 39 + "b"])) as hub:
+        said = message(run(tmp_path, "pin", pin, hub.address))
+    assert f"{found} commits start with {short}" in said
+    assert not (tmp_path / f"results/pins/{pin}.lock.json").exists()
+
+
+def test_bytes_of_a_short_commit_are_refused_without_its_lock(tmp_path):
+    pin = pending(tmp_path, COMMIT[:8])
+    with Hub(Repository("some/thing", COMMIT, FILES)) as hub:
+        said = message(run(tmp_path, "fetch", pin, hub.address))
+    assert f"snakemake --cores 1 results/pins/{pin}.lock.json" in said
+    assert not hub.requests

@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from specdock.pins.fingerprint import pin_fingerprint
-from specdock.pins.hub import fetch_hub, lock_hub
+from specdock.pins.hub import Kind, fetch_hub, lock_hub, resolve_short_commit
 from specdock.pins.lock import Lock, LockedFile, PinError, locked
 from specdock.pins.package import fetch_package
 from specdock.plan.models import (
@@ -22,6 +22,7 @@ from specdock.plan.models import (
     PathSource,
 )
 
+    PendingSource,
 Entry = Checkpoint | DataSet
 
 # Beside what was converted or derived: its files and their hashes.
@@ -39,8 +40,10 @@ def make_lock(name: str, entry: Entry, root: Path) -> Lock:
     licence = entry.licence
     match source:
         case HubSource():
-            kind = "model" if isinstance(entry, Checkpoint) else "dataset"
-            files, stated = lock_hub(source, kind)
+    if isinstance(source, PendingSource):
+        commit = resolve_short_commit(source.repository, source.short_commit, _kind(entry))
+        source = HubSource(repository=source.repository, revision=commit, files=source.files)
+            files, stated = lock_hub(source, _kind(entry))
             licence = stated or licence
         case PackageSource():
             folder = root / "resources" / pin_of(name, entry)
@@ -69,7 +72,7 @@ def ensure_fetched(name: str, entry: Entry, root: Path) -> Path:
     else:
         folder = made
         if not all((folder / file.path).is_file() for file in lock.files):
-            _fetch(entry, folder)
+            _fetch(entry, lock, folder)
     lock.check(folder)
     if isinstance(entry, DataSet) or not (entry.convert or entry.derive):
         return folder
@@ -96,10 +99,15 @@ def _read_lock(pin: str, root: Path) -> Lock:
         raise PinError(f"{path}: no such lock; make it with: snakemake --cores 1 {path}") from None
 
 
-def _fetch(entry: Entry, folder: Path) -> None:
+def _kind(entry: Entry) -> Kind:
+    return "model" if isinstance(entry, Checkpoint) else "dataset"
+
+
+def _fetch(entry: Entry, lock: Lock, folder: Path) -> None:
     match entry.source:
-        case HubSource() as source:
-            fetch_hub(source, "model" if isinstance(entry, Checkpoint) else "dataset", folder)
+        case HubSource() | PendingSource():
+            # The lock, not config: it states the full commit.
+            fetch_hub(HubSource.model_validate(lock.source), _kind(entry), folder)
         case PackageSource() as source:
             fetch_package(source, folder)
 

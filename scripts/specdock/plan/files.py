@@ -7,6 +7,7 @@ from snakemake.iocontainers import Wildcards
 from specdock.pins.fingerprint import pin_fingerprint
 from specdock.plan.fingerprint import canonical, code_fingerprint, fingerprint
 from specdock.plan.imports import modules_of
+from specdock.plan.models import HubSource, PendingSource
 from specdock.plan.resolve import Plan, Session, resolved_study
 
 
@@ -91,6 +92,13 @@ class Files:
         """Marker of the engine environment of a session."""
         arm = self.session(wildcards).spec.arm
         return f"results/environments/{arm.engine_name}.{arm.environment}.json"
+
+    def commit(self, wildcards: Wildcards) -> str:
+        """At which commit a pin is taken, as far as config knows; empty if it has none."""
+        source = self.plan.pins[wildcards.pin].source
+        if isinstance(source, PendingSource):
+            return f"at the one commit that starts with {source.short_commit}, asked of the hub"
+        return f"at {source.revision}" if isinstance(source, HubSource) else ""
 
     def bases(self, wildcards: Wildcards) -> list[str]:
         """Receipts of what a derived checkpoint is made of."""

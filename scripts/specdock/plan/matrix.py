@@ -8,6 +8,7 @@ from statistics import mean
 from rich.console import Console
 from rich.table import Table
 
+from specdock.plan.models import PendingSource
 from specdock.plan.resolve import Plan, Session
 
 # Where no session was measured yet, the estimate starts from these.
@@ -98,6 +99,20 @@ def print_matrix(plan: Plan, root: Path, console: Console) -> None:
         f"in {starts} engine starts, about {_duration(sum(seconds.values()))}"
         + ("" if known.ready else " (a guess: nothing of this study was measured yet)")
     )
+    for line in short_pins(root, plan):
+        console.print(line, soft_wrap=True)
+
+
+def short_pins(root: Path, plan: Plan) -> list[str]:
+    """A line for each pin that config states by a short commit and no lock states in full."""
+    return [
+        f"short commit: {name} is {entry.source.repository}@{entry.source.short_commit}; "
+        f"the hub tells the full one: snakemake --cores 1 results/pins/{pin}.lock.json"
+        for pin, entry in plan.pins.items()
+        for name in [pin.rpartition(".")[0]]
+        if isinstance(entry.source, PendingSource)
+        and not (root / f"results/pins/{pin}.lock.json").is_file()
+    ]
 
 
 def _share(cells: list[str], measured: set[str]) -> str:

@@ -27,6 +27,18 @@ class HubSource(Model):
     files: list[str] = Field(min_length=1, description="allowed file name patterns")
 
 
+class PendingSource(Model):
+    """A repository of the hub at a short commit, as articles give it; the lock states the full one.
+
+    The hub is asked once, when the pin is locked; it must know exactly one such commit.
+    """
+
+    repository: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")]
+    revision: Literal["pending"]
+    short_commit: Annotated[str, Field(pattern=r"^[0-9a-f]{7,39}$")]
+    files: list[str] = Field(min_length=1, description="allowed file name patterns")
+
+
 class PackageSource(Model):
     """Files inside one wheel or sdist of the package index."""
 
@@ -61,11 +73,14 @@ def _kind_of_source(value: object) -> str | None:
     if not isinstance(value, dict):
         return type(value).__name__
     return next((kind for key, kind in _SOURCES.items() if key in value), None)
+    if value.get("revision") == "pending":
+        return "PendingSource"
 
 
 Source = Annotated[
     Annotated[HubSource, Tag("HubSource")]
     | Annotated[PackageSource, Tag("PackageSource")]
+    | Annotated[PendingSource, Tag("PendingSource")]
     | Annotated[PathSource, Tag("PathSource")]
     | Annotated[FolderSource, Tag("FolderSource")],
     Discriminator(

@@ -70,7 +70,7 @@ def _one(item: dict, file: str, model: type[BaseModel]) -> Problem:
         return Problem(file, path, "nothing", "this key must be given")
     if path.endswith("revision") and item["type"] == "string_pattern_mismatch":
         allowed = (
-            "a commit of 40 hex digits; branches, tags and short commits move or are ambiguous"
+            "a commit of 40 hex digits, or pending with a short_commit; branches and tags move"
         )
         return Problem(file, path, str(item["input"]), allowed)
     found = item["input"]
