@@ -20,9 +20,9 @@ from specdock.plan.models import (
     HubSource,
     PackageSource,
     PathSource,
+    PendingSource,
 )
 
-    PendingSource,
 Entry = Checkpoint | DataSet
 
 # Beside what was converted or derived: its files and their hashes.
