@@ -101,6 +101,7 @@ def test_a_hub_that_serves_other_bytes_than_it_locked_is_found(tmp_path):
     [
         ({"state": "gated"}, COMMIT, "accept its licence on the hub and set HF_TOKEN"),
         ({"state": "missing"}, COMMIT, "no such repository"),
+        ({"state": "private"}, COMMIT, "HF_TOKEN may not read"),
         ({}, "b" * 40, "no such commit"),
     ],
 )
@@ -116,6 +117,27 @@ def test_an_allow_list_that_admits_nothing_lists_the_files(tmp_path):
     with Hub(Repository("some/thing", COMMIT, FILES)) as hub:
         said = message(run(tmp_path, "pin", pin, hub.address))
     assert "model.safetensors" in said
+
+
+def test_a_pattern_that_admits_nothing_is_named_beside_one_that_does(tmp_path):
+    pin = repository(tmp_path, files='["*.json", "tokeniser.*"]')
+    with Hub(Repository("some/thing", COMMIT, FILES)) as hub:
+        said = message(run(tmp_path, "pin", pin, hub.address))
+    assert "found    tokeniser.*" in said
+
+
+def test_a_fingerprint_that_config_does_not_have_is_refused(tmp_path):
+    pin = repository(tmp_path)
+    said = message(run(tmp_path, "pin", f"thing.{'0' * 16}", "http://127.0.0.1:9"))
+    assert f"allowed  {pin}" in said
+
+
+def test_several_licences_of_a_card_are_all_kept(tmp_path):
+    pin = repository(tmp_path)
+    with Hub(Repository("some/thing", COMMIT, FILES, licence=["mit", "cc-by-4.0"])) as hub:
+        assert run(tmp_path, "pin", pin, hub.address).returncode == 0
+    lock = json.loads((tmp_path / f"results/pins/{pin}.lock.json").read_text())
+    assert lock["licence"] == "mit, cc-by-4.0"
 
 
 def test_no_network_is_one_message(tmp_path):

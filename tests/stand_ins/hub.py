@@ -19,9 +19,9 @@ class Repository:
     commit: str
     files: dict[str, bytes]
     kind: Literal["models", "datasets"] = "models"
-    state: Literal["open", "gated", "missing"] = "open"
+    state: Literal["open", "gated", "private", "missing"] = "open"
     older: list[str] = field(default_factory=list)
-    licence: str = "apache-2.0"
+    licence: str | list[str] = "apache-2.0"
 
     def entry(self, path: str) -> dict:
         """A file as the tree API states it."""
@@ -74,6 +74,8 @@ class _Handler(BaseHTTPRequestHandler):
             file = re.match(rf"/{prefix}{repository.name}/resolve/([^/]+)/(.+)$", path)
             if (api or file) and repository.state == "gated":
                 return self._refuse(403, "GatedRepo")
+            if (api or file) and repository.state == "private":
+                return self._refuse(401, "")
             if (api or file) and repository.state == "missing":
                 return self._refuse(404, "RepoNotFound")
             if api:

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from specdock.plan.load import load_data_sets
@@ -48,6 +50,46 @@ def test_ids_that_repeat_are_refused(tmp_path):
     folder = written(tmp_path, [{"prompt": "a", "n": 1}, {"prompt": "b", "n": 1}])
     with pytest.raises(WorkloadError, match="not unique"):
         read_prompts("rows", data_set(id="n"), folder)
+
+
+def test_rows_that_are_not_to_be_kept_are_left_out_before_the_first_are_taken(tmp_path):
+    talks = [["gpt"], [], ["human", "gpt"], ["human"], ["human", "gpt"], ["human", "gpt"]]
+    rows = [
+        {"n": n, "talk": [{"from": name, "value": f"says {name}"} for name in talk]}
+        for n, talk in enumerate(talks)
+    ]
+    reader = data_set(
+        id="n",
+        prompt="{talk[0][value]}",
+        keep={"talk[0][from]": "human", "talk[1][from]": "gpt"},
+        take={"first": 2},
+    )
+    prompts = read_prompts("rows", reader, written(tmp_path, rows))
+    assert [prompt.prompt_id for prompt in prompts] == ["2", "4"]
+    assert prompts[0].messages == [{"role": "user", "content": "says human"}]
+
+
+def test_a_reader_that_keeps_nothing_is_refused(tmp_path):
+    folder = written(tmp_path, [{"prompt": "Why?", "split": "test"}])
+    with pytest.raises(WorkloadError, match="no row to keep"):
+        read_prompts("rows", data_set(keep={"split": "train"}), folder)
+
+
+def test_a_line_separator_inside_a_text_does_not_end_a_row(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "a\u2028b"}\n', encoding="utf-8")
+    assert len(read_prompts("rows", data_set(), tmp_path)) == 1
+
+
+@pytest.mark.parametrize("pattern", ["main/test-*.parquet", "*.parquet", "main/test-0.parquet"])
+def test_files_of_a_repository_are_found_by_their_patterns(tmp_path, pattern):
+    (tmp_path / "main").mkdir()
+    pq.write_table(pa.table({"question": ["Why?"]}), tmp_path / "main/test-0.parquet")
+    (tmp_path / "main/README.md").write_text("not a row")
+    source = {"repository": "some/rows", "revision": "a" * 40, "files": [pattern]}
+    reader = {"format": "parquet", "prompt": "{question}"}
+    content = {"description": "rows", "licence": "MIT", "source": source, "reader": reader}
+    (prompt,) = read_prompts("rows", DataSet.model_validate(content), tmp_path)
+    assert prompt.messages[0]["content"] == "Why?"
 
 
 PROMPTS = [Prompt(f"p{i}", []) for i in range(10)]

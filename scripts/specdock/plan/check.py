@@ -104,6 +104,8 @@ def _scenario(
     problems = []
     if scenario.workload not in data_sets:
         problems.append(unknown_name(file, f"{path}.workload", scenario.workload, data_sets))
+    else:
+        problems += _prose(file, path, scenario, data_sets[scenario.workload])
     known = {"greedy", *study.sampling}
     if scenario.sampling not in known:
         problems.append(unknown_name(file, f"{path}.sampling", scenario.sampling, known))
@@ -133,6 +135,16 @@ def _scenario(
     if scenario.floor is not None and scenario.grade is None:
         problems.append(Problem(file, f"{path}.floor", "a floor without a grade", "a grade"))
     return problems
+
+
+def _prose(file: str, path: str, scenario: Scenario, data_set: DataSet) -> list[Problem]:
+    is_prose = data_set.reader.format == "text"
+    if is_prose == (scenario.prompt_tokens is not None):
+        return []
+    found = f"{scenario.prompt_tokens or 'nothing'}, and {scenario.workload} is "
+    found += "prose" if is_prose else "no prose"
+    allowed = "a length to cut the prose to" if is_prose else "nothing: only prose is cut"
+    return [Problem(file, f"{path}.prompt_tokens", found, allowed)]
 
 
 def _roles(file: str, study: Study) -> list[Problem]:

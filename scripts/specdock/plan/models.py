@@ -58,6 +58,7 @@ class FolderSource(Model):
     """A local folder named by an environment variable, where a licence forbids shipping."""
 
     folder: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
+    files: list[str] = Field(min_length=1, description="file name patterns inside it")
 
 
 _SOURCES = {
@@ -72,15 +73,15 @@ def _kind_of_source(value: object) -> str | None:
     """The source model by the key that only it has, so that errors speak of one model."""
     if not isinstance(value, dict):
         return type(value).__name__
-    return next((kind for key, kind in _SOURCES.items() if key in value), None)
     if value.get("revision") == "pending":
         return "PendingSource"
+    return next((kind for key, kind in _SOURCES.items() if key in value), None)
 
 
 Source = Annotated[
     Annotated[HubSource, Tag("HubSource")]
-    | Annotated[PackageSource, Tag("PackageSource")]
     | Annotated[PendingSource, Tag("PendingSource")]
+    | Annotated[PackageSource, Tag("PackageSource")]
     | Annotated[PathSource, Tag("PathSource")]
     | Annotated[FolderSource, Tag("FolderSource")],
     Discriminator(
@@ -119,7 +120,8 @@ class Reader(Model):
     answer: str | None = None
     category: str | None = None
     extra: list[str] = []
-    take: dict[Literal["first", "ids"], int | str] | None = None
+    keep: dict[str, str] | None = Field(None, description="only rows whose fields are these")
+    take: dict[Literal["first"], Annotated[int, Field(ge=1)]] | None = None
 
 
 class DataSet(Model):
@@ -292,7 +294,9 @@ class Scenario(Model):
     sampling: str = "greedy"
     thinking: bool | None = None
     effort: str | None = None
-    prompt_tokens: int | None = Field(None, description="cut prose to this length (prefill)")
+    prompt_tokens: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="cut a workload of prose to this length (prefill)"
+    )
     grade: Literal["exact-match", "humaneval"] | None = None
     floor: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None, description="share correct under which a cell is unusable"

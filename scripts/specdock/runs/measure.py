@@ -22,6 +22,7 @@ from specdock.runs.progress import Progress
 from specdock.runs.repository import repository_state
 from specdock.runs.session import Bench, measure_missing, missing_cells
 from specdock.workloads.prompts import Prompt, read_prompts, select
+from specdock.workloads.prose import cut_prompts
 
 
 def measure(spec: SessionSpec, root: Path, out: Path, log: Path) -> None:
@@ -86,14 +87,18 @@ def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
     (root / placed.cache).mkdir(parents=True, exist_ok=True)
 
     @cache
-    def prompts_of(workload: str) -> list[Prompt]:
+    def folder_of(workload: str) -> Path:
         scenario = next(c.scenario for c in spec.cells if c.scenario.workload == workload)
-        folder = ensure_fetched(workload, scenario.data_set, root)
-        return read_prompts(workload, scenario.data_set, folder)
+        return ensure_fetched(workload, scenario.data_set, root)
 
     def prompts(cell: CellSpec) -> list[Prompt]:
         scenario = cell.scenario
-        chosen = prompts_of(scenario.workload)
+        source = scenario.workload, scenario.data_set, folder_of(scenario.workload)
+        if scenario.prompt_tokens is None:
+            chosen = read_prompts(*source)
+        else:
+            count = scenario.requests + scenario.warmups
+            chosen = cut_prompts(*source, root / placed.target, scenario.prompt_tokens, count)
         return select(chosen, spec.seed, scenario.requests, scenario.warmups)
 
     return Bench(

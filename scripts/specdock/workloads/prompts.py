@@ -3,14 +3,15 @@
 import gzip
 import json
 import random
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from ruamel.yaml import YAML
 
 from specdock.errors import SpecdockError
-from specdock.plan.models import DataSet, PathSource, Reader
+from specdock.plan.models import DataSet, PackageSource, PathSource, Reader
 
 
 class WorkloadError(SpecdockError):
@@ -34,13 +35,25 @@ def read_prompts(name: str, data_set: DataSet, folder: Path) -> list[Prompt]:
     Raises `WorkloadError` where a row lacks a field that the reader names.
     """
     reader = data_set.reader
-    rows = [row for file in _files(data_set, folder) for row in _rows(file, reader)]
+    rows = read_rows(name, data_set, folder)
     prompts = [_prompt(name, index, row, reader) for index, row in enumerate(rows)]
     ids = {prompt.prompt_id for prompt in prompts}
     if len(ids) != len(prompts):
         raise WorkloadError(f"config/datasets.yaml: {name}.reader.id: prompt ids are not unique")
-    take = reader.take or {}
-    return prompts[: take["first"]] if "first" in take else prompts
+    return prompts
+
+
+def read_rows(name: str, data_set: DataSet, folder: Path) -> list[dict]:
+    """The rows that the reader keeps and takes, in file order; raises `WorkloadError` for none."""
+    reader = data_set.reader
+    files = _files(data_set, folder)
+    rows = [row for file in files for row in _rows(file, reader) if _kept(row, reader)]
+    if not rows:
+        raise WorkloadError(
+            f"config/datasets.yaml: {name}.reader\n  found    no row to keep in "
+            f"{', '.join(map(str, files)) or f'{folder}, which holds none of its files'}"
+        )
+    return rows[: reader.take["first"]] if reader.take else rows
 
 
 def select(prompts: list[Prompt], seed: int, measured: int, warmups: int) -> list[Prompt]:
@@ -61,15 +74,15 @@ def select(prompts: list[Prompt], seed: int, measured: int, warmups: int) -> lis
 
 
 def _files(data_set: DataSet, folder: Path) -> list[Path]:
-    source = data_set.source
-    if isinstance(source, PathSource) and not source.files:
-        return [folder / Path(source.path).name]
-    names = getattr(source, "members", None) or getattr(source, "files", None)
-    return sorted(path for path in folder.rglob("*") if _wanted(path, folder, names))
-
-
-def _wanted(path: Path, folder: Path, names: Iterable[str] | None) -> bool:
-    return path.is_file() and (names is None or str(path.relative_to(folder)) in names)
+    match data_set.source:
+        case PackageSource(members=names) | PathSource(files=names) if names:
+            return [folder / name for name in sorted(names)]
+        case PathSource(path=path):
+            return [folder / Path(path).name]
+        case source:
+            names = {path: str(path.relative_to(folder)) for path in folder.rglob("*")}
+            wanted = [p for p, n in names.items() if any(fnmatch(n, f) for f in source.files)]
+            return sorted(path for path in wanted if path.is_file())
 
 
 def _rows(path: Path, reader: Reader) -> list[dict]:
@@ -78,13 +91,24 @@ def _rows(path: Path, reader: Reader) -> list[dict]:
             return YAML(typ="safe").load(path.read_text(encoding="utf-8"))
         case "json":
             return json.loads(path.read_text(encoding="utf-8"))
-        case "jsonl":
-            return [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
-        case "jsonl.gz":
-            with gzip.open(path, "rt", encoding="utf-8") as file:
+        case "jsonl" | "jsonl.gz":
+            # Not str.splitlines: texts hold separators that end no line of JSON.
+            opened = gzip.open if reader.format == "jsonl.gz" else open
+            with opened(path, "rt", encoding="utf-8") as file:
                 return [json.loads(line) for line in file if line.strip()]
-        case _:
-            raise WorkloadError(f"{path}: a reader of format {reader.format} gives no rows")
+        case "parquet":
+            return pq.read_table(path).to_pylist()
+        case "text":
+            return [{"text": path.read_text(encoding="utf-8")}]
+
+
+def _kept(row: dict, reader: Reader) -> bool:
+    try:
+        return all(
+            f"{{{key}}}".format_map(row) == value for key, value in (reader.keep or {}).items()
+        )
+    except (KeyError, IndexError):
+        return False
 
 
 def _prompt(name: str, index: int, row: dict, reader: Reader) -> Prompt:
@@ -97,7 +121,8 @@ def _prompt(name: str, index: int, row: dict, reader: Reader) -> Prompt:
             category=str(row[reader.category]) if reader.category else None,
             extra={key: str(row[key]) for key in reader.extra},
         )
-    except KeyError as key:
+    except (KeyError, IndexError) as missing:
         raise WorkloadError(
-            f"{where}\n  found    the field {key}\n  allowed  {', '.join(sorted(row))}"
+            f"{where}\n  found    a row {index} without {missing}\n"
+            f"  allowed  {', '.join(sorted(row))}"
         ) from None
