@@ -8,14 +8,12 @@ import pytest
 from specdock.claims.intervals import StatisticsError
 from specdock.claims.roofline import (
     Drafting,
-    Weights,
     kv_bytes,
-    read_header,
     roofline,
     state_bytes,
     step_bytes,
-    weights,
 )
+from specdock.runs.checkpoint import Weights, read_header, weights
 
 HYBRID = {
     "vocab_size": 1000,

@@ -7,38 +7,13 @@ checkpoint's own safetensors headers, so packed and scaled formats need no table
 compute roof is left out: at large batches it may bind first, and the share reached is then lower.
 """
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from specdock.claims.intervals import StatisticsError
+from specdock.runs.checkpoint import Weights, text_config
 
-_EMBEDDINGS = {"embed_tokens", "wte", "word_embeddings", "tok_embeddings"}
-_HEADS = {"lm_head"}
-_NOT_IN_DECODING = {
-    "visual",
-    "vision_tower",
-    "vision_model",
-    "audio_tower",
-    "multi_modal_projector",
-}
 _STATE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
-
-
-@dataclass(frozen=True)
-class Weights:
-    """Bytes of a checkpoint by how decoding reads them.
-
-    `body` and `head` once per step, `experts` as far as tokens reach them, one `embedding_row` per
-    token, and `mtp` once per pass of the MTP head.
-    """
-
-    body: int
-    head: int
-    experts: int
-    embedding_row: int
-    mtp: int
 
 
 @dataclass(frozen=True)
@@ -49,32 +24,9 @@ class Drafting:
     passes: int
 
 
-def read_header(path: Path) -> dict:
-    """The JSON header of a safetensors file (8-byte little-endian length, then the header)."""
-    with path.open("rb") as file:
-        return json.loads(file.read(int.from_bytes(file.read(8), "little")))
-
-
-def weights(headers: Iterable[Mapping], config: Mapping) -> Weights:
-    """Sort a checkpoint's tensors; `config` is its config.json."""
-    found = dict.fromkeys(("body", "head", "experts", "mtp", "embeddings"), 0)
-    for header in headers:
-        for name, tensor in header.items():
-            kind = _kind(name)
-            if kind:
-                start, end = tensor["data_offsets"]
-                found[kind] += end - start
-    text = _text(config)
-    tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings", False))
-    if tied and not found["head"]:
-        found["head"] = found["embeddings"]
-    row = found.pop("embeddings") // text["vocab_size"]
-    return Weights(**found, embedding_row=row)
-
-
 def kv_bytes(config: Mapping, context_tokens: int, element_bytes: float) -> float:
     """KV read per step and sequence: keys and values of each attention layer within its window."""
-    text = _text(config)
+    text = text_config(config)
     layers = text.get("layer_types") or ["full_attention"] * text["num_hidden_layers"]
     heads = text.get("num_key_value_heads", text["num_attention_heads"])
     size = text.get("head_dim") or text["hidden_size"] // text["num_attention_heads"]
@@ -94,7 +46,7 @@ def kv_bytes(config: Mapping, context_tokens: int, element_bytes: float) -> floa
 
 def state_bytes(config: Mapping) -> int:
     """Recurrent state of the linear-attention layers, read and written per step and sequence."""
-    text = _text(config)
+    text = text_config(config)
     layers = (text.get("layer_types") or []).count("linear_attention")
     if not layers:
         return 0
@@ -122,7 +74,7 @@ def step_bytes(
     Experts are reached as if chosen evenly: 1 - (1 - k / E) ** tokens of their bytes.
     """
     tokens = sequences * (1 + draft_tokens)
-    text = _text(config)
+    text = text_config(config)
     experts = 0.0
     if target.experts:
         total = text.get("num_experts") or text.get("num_local_experts") or text["n_routed_experts"]
@@ -138,20 +90,3 @@ def roofline(
 ) -> float:
     """Most tokens per second; bandwidth in bytes per second, tokens per step and sequence."""
     return bandwidth / bytes_per_step * tokens_per_step * sequences
-
-
-def _kind(name: str) -> str | None:
-    parts = set(name.split("."))
-    if name == "__metadata__" or parts & _NOT_IN_DECODING:
-        return None
-    if any(part == "mtp" or part.startswith("mtp_") for part in parts):
-        return "mtp"
-    if parts & _EMBEDDINGS:
-        return "embeddings"
-    if parts & _HEADS:
-        return "head"
-    return "experts" if "experts" in parts else "body"
-
-
-def _text(config: Mapping) -> Mapping:
-    return config.get("text_config", config)

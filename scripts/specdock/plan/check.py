@@ -4,6 +4,7 @@ from pathlib import Path
 
 from specdock.plan.models import Arm, Checkpoint, DataSet, Engine, Scenario, Study
 from specdock.plan.problems import ConfigError, Problem, unknown_name
+from specdock.plan.spec import DRIFT_CONTROL
 from specdock.tables.schema import METRICS
 
 # What a band may speak of: metrics of cells, and the share of outputs that repeat plain decoding.
@@ -186,10 +187,26 @@ def _rest(file: str, study: Study) -> list[Problem]:
         if arm not in study.arms
     ]
     ids = scenario_ids(study)
+    problems += _drift_control(file, study, ids)
     problems += [
         Problem(file, "scenarios", f"{scenario} twice", "one scenario an id; give it a `name`")
         for scenario in sorted({s for s in ids if ids.count(s) > 1})
     ]
+    return problems
+
+
+def _drift_control(file: str, study: Study, ids: list[str]) -> list[Problem]:
+    problems = []
+    if DRIFT_CONTROL in study.arms:
+        taken = "another name: the arm that repeats the reference has this one"
+        problems.append(Problem(file, "arms", DRIFT_CONTROL, taken))
+    if study.drift_control is None:
+        return problems
+    if study.drift_control not in ids:
+        problems.append(unknown_name(file, "drift_control", study.drift_control, ids))
+    if "reference" not in study.roles:
+        wanted = "an arm in the role reference, which it repeats"
+        problems.append(Problem(file, "drift_control", study.drift_control, wanted))
     return problems
 
 

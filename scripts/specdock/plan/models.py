@@ -353,6 +353,9 @@ class Study(Model):
     )
     gates: list[Gate] = []
     chain: list[str] = Field([], description="arms that differ by one factor each")
+    drift_control: str | None = Field(
+        None, description="scenario of the reference that is repeated at the end of the campaign"
+    )
     evidence: Evidence = Evidence()
     caveats: list[str] = []
     published: str | None = Field(None, description="file under config/published")

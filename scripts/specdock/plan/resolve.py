@@ -13,7 +13,14 @@ from specdock.plan.fingerprint import code_fingerprint, fingerprint
 from specdock.plan.load import load_data_sets, load_engines, load_models, load_study
 from specdock.plan.models import Arm, Checkpoint, DataSet, Engine, Sampling, Scenario, Study
 from specdock.plan.problems import ConfigError, Problem
-from specdock.plan.spec import ArmSpec, CellSpec, Pinned, ScenarioSpec, SessionSpec
+from specdock.plan.spec import (
+    DRIFT_CONTROL,
+    ArmSpec,
+    CellSpec,
+    Pinned,
+    ScenarioSpec,
+    SessionSpec,
+)
 
 BUILT_IN_SAMPLING = {"greedy": Sampling(temperature=0.0)}
 
@@ -94,6 +101,8 @@ def resolve(root: Path, name: str) -> Plan:
         _session(root, name, study, arms[arm], seed, place, scenarios)
         for place, (arm, seed) in enumerate(order)
     ]
+    if study.drift_control:
+        sessions.append(_drift_control(study.drift_control, sessions, study))
     specs = {key: spec for key, (spec, _) in scenarios.items()}
     return Plan(name, study, arms, specs, [s for s in sessions if s.spec.cells])
 
@@ -189,6 +198,24 @@ def _arm(
         note=arm.note,
         ready_timeout=arm.ready_timeout,
     )
+
+
+def _drift_control(scenario: str, sessions: list[Session], study: Study) -> Session:
+    """The reference's session of the first seed once more, last of all, with one of its cells."""
+    first = next(
+        session.spec
+        for session in sessions
+        if (session.spec.arm.name, session.spec.seed) == (study.roles["reference"], study.seeds[0])
+    )
+    # The same cell by all that decides it, yet another result.
+    cells = [
+        cell.model_copy(update={"fingerprint": fingerprint([cell.fingerprint, DRIFT_CONTROL])})
+        for cell in first.cells
+        if cell.scenario.id == scenario
+    ]
+    arm = first.arm.model_copy(update={"name": DRIFT_CONTROL})
+    last = {"arm": arm, "order": len(sessions), "cells": cells}
+    return Session(first.model_copy(update=last), fingerprint([c.fingerprint for c in cells]))
 
 
 def _pinned(name: str, models: dict[str, Checkpoint]) -> Pinned:

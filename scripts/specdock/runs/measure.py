@@ -15,6 +15,8 @@ from specdock.errors import SpecdockError
 from specdock.pins.fetch import ensure_fetched
 from specdock.plan.fingerprint import sha256_of
 from specdock.plan.spec import CellSpec, Pinned, SessionSpec
+from specdock.runs.bandwidth import copy_bandwidth
+from specdock.runs.checkpoint import read_checkpoint
 from specdock.runs.host import host_facts
 from specdock.runs.ledger import PACKED, Ledger
 from specdock.runs.power import gpu_state, sampler
@@ -111,7 +113,11 @@ def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
             "packages": environment.packages,
             "lock_sha256": environment.lock_sha256,
             "gpu": gpu_state(),
-            "host": host_facts(),
+            "host": {**host_facts(), "copy_bandwidth": copy_bandwidth()},
+            "checkpoints": {
+                "target": read_checkpoint(root / placed.target),
+                "drafter": read_checkpoint(root / placed.drafter) if placed.drafter else None,
+            },
         },
         power=sampler,
         progress=progress,

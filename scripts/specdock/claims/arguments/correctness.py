@@ -69,10 +69,7 @@ _ONE_PAIR = "one pair of plain starts: the interval speaks of its prompts alone"
 
 def accuracy(measured: Measured) -> Iterator[dict]:
     """Rows of `ACCURACY`."""
-    for scenario, arm in product(measured.scenarios, measured.arms):
-        answers = _answers(measured, scenario, arm)
-        if answers is None:
-            continue
+    for (scenario, arm), answers in _answers(measured).items():
         found = share(answers.to_numpy())
         yield {
             "scenario": scenario,
@@ -86,8 +83,9 @@ def accuracy(measured: Measured) -> Iterator[dict]:
 def accuracy_pairs(measured: Measured) -> Iterator[dict]:
     """Rows of `ACCURACY_PAIRS`."""
     band = measured.plan["band"].get("accuracy", 0.0)
+    answers = _answers(measured)
     for scenario, (arm, against) in product(measured.scenarios, pairs_of(measured.plan)):
-        ours, theirs = (_answers(measured, scenario, name) for name in (arm, against))
+        ours, theirs = (answers.get((scenario, name)) for name in (arm, against))
         if ours is None or theirs is None:
             continue
         starts = ours.index.intersection(theirs.index)
@@ -129,13 +127,15 @@ def losslessness(measured: Measured) -> Iterator[dict]:
                 }
 
 
-def _answers(measured: Measured, scenario: str, arm: str) -> pd.DataFrame | None:
-    """Grades as starts down, prompts across; prompts that each start answered."""
-    rows = measured.requests
-    rows = rows[(rows["scenario"] == scenario) & (rows["arm"] == arm) & rows["correct"].notna()]
-    table = rows.astype({"correct": float}).pivot_table("correct", "seed", "prompt_id")
-    table = table.dropna(axis="columns")
-    return table if table.shape[1] >= FEWEST_PROMPTS else None
+def _answers(measured: Measured) -> dict[tuple[str, str], pd.DataFrame]:
+    """By scenario and arm: grades as starts down, prompts across; prompts that each start
+    answered."""
+    rows = measured.requests.dropna(subset=["correct"]).astype({"correct": float})
+    tables = {
+        place: own.pivot_table("correct", "seed", "prompt_id").dropna(axis="columns")
+        for place, own in rows.groupby(["scenario", "arm"], sort=False)
+    }
+    return {place: own for place, own in tables.items() if own.shape[1] >= FEWEST_PROMPTS}
 
 
 def _with_target_of(measured: Measured, plain: str) -> list[str]:

@@ -20,8 +20,9 @@ from specdock.claims.arguments.measured import (
     with_interval,
 )
 from specdock.claims.intervals import Estimate, mean_over_runs, ratio
-from specdock.claims.roofline import Drafting, Weights, roofline, step_bytes
+from specdock.claims.roofline import Drafting, roofline, step_bytes
 from specdock.columns import column
+from specdock.runs.checkpoint import Weights
 
 LIMIT = pa.schema(
     [
