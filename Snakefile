@@ -65,3 +65,9 @@ rule article:
     input:
         files.article,
         files.manifests,
+
+
+# The page on paper needs a browser, so it is asked for by name.
+rule pdf:
+    input:
+        f"{files.study}/article/article.pdf",

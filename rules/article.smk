@@ -34,3 +34,17 @@ rule render:
         "Rendering the article of {wildcards.study}"
     shell:
         "python scripts/render.py --study {params.study} --out {params.out} 2> {log}"
+
+
+rule print:
+    input:
+        page="results/{study}/article/article.html",
+        code=files.code("print"),
+    output:
+        pdf="results/{study}/article/article.pdf",
+    log:
+        "logs/print/{study}.log",
+    message:
+        "Printing the article of {wildcards.study}"
+    shell:
+        "python scripts/print.py --page {input.page} --out {output.pdf} 2> {log}"
