@@ -14,6 +14,10 @@ from tokenizers.pre_tokenizers import ByteLevel
 
 from specdock.errors import SpecdockError
 from specdock.pins.convert import gguf_to_safetensors
+from specdock.pins.fetch import ensure_fetched, make_lock, make_receipt, pin_of
+from specdock.pins.lock import PinError
+from specdock.plan.fingerprint import sha256_of
+from specdock.plan.models import Checkpoint
 
 HIDDEN, HEADS, KV_HEADS, FEED_FORWARD = 64, 4, 2, 96
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -139,6 +143,43 @@ def test_two_conversions_give_the_same_bytes(converted, tmp_path):
     gguf_to_safetensors([tmp_path / "tiny.gguf"], again)
     for path in converted.iterdir():
         assert path.read_bytes() == (again / path.name).read_bytes()
+
+
+@pytest.fixture
+def pinned(tmp_path) -> tuple[Checkpoint, Path]:
+    """A checkpoint to be converted, locked in a repository, and that repository's root."""
+    path = gguf_file(tmp_path / "tiny.gguf")
+    entry = Checkpoint.model_validate(
+        {
+            "description": "tiny",
+            "licence": "MIT",
+            "source": {"path": ".", "files": {"tiny.gguf": sha256_of(path)}},
+            "convert": "gguf-to-safetensors",
+        }
+    )
+    lock = tmp_path / f"results/pins/{pin_of('tiny', entry)}.lock.json"
+    lock.parent.mkdir(parents=True)
+    lock.write_text(make_lock("tiny", entry, tmp_path).model_dump_json())
+    return entry, tmp_path
+
+
+def test_what_was_made_and_lost_is_made_again_to_the_same_receipt(pinned):
+    entry, root = pinned
+    receipt = make_receipt("tiny", entry, root)
+    folder = ensure_fetched("tiny", entry, root)
+    (folder / "tokenizer.json").unlink()
+    assert make_receipt("tiny", entry, root) == receipt
+    assert sha256_of(folder / "tokenizer.json") == receipt["made"]["tokenizer.json"]
+
+
+def test_a_flipped_byte_of_what_was_made_is_found(pinned):
+    entry, root = pinned
+    path = ensure_fetched("tiny", entry, root) / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(PinError, match=r"model\.safetensors: these are not the pinned bytes"):
+        ensure_fetched("tiny", entry, root)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,11 @@ sums:
   licence: MIT
   source: {path: sums.yaml}
   reader: {format: yaml}
+novel:
+  description: prose
+  licence: MIT
+  source: {path: novel.txt}
+  reader: {format: text, prompt: "{text}"}
 """
 
 STUDY = """

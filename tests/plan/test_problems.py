@@ -50,6 +50,20 @@ def change(old: str, new: str) -> str:
             "did you mean ngram",
         ),
         ("workload: sums", "workload: sum", "scenarios.1.workload", "sum", "did you mean sums?"),
+        (
+            "max_tokens: 32}",
+            "max_tokens: 32, prompt_tokens: 512}",
+            "scenarios.0.prompt_tokens",
+            "essays is no prose",
+            "only prose is cut",
+        ),
+        (
+            "workload: sums",
+            "workload: novel",
+            "scenarios.1.prompt_tokens",
+            "novel is prose",
+            "a length to cut the prose to",
+        ),
         ("candidate: ngram", "candidate: gram", "roles.candidate", "gram", "did you mean ngram"),
         ("candidate: ngram", "winner: ngram", "roles.winner", "winner", "candidate"),
         (
