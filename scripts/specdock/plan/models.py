@@ -359,6 +359,9 @@ class Study(Model):
     evidence: Evidence = Evidence()
     caveats: list[str] = []
     published: str | None = Field(None, description="file under config/published")
+    unmapped: dict[str, str] = Field(
+        {}, description="arms and scenarios of the published file that are not run, and why"
+    )
     archived: bool = Field(
         False, description="its committed sessions are the study: nothing is measured any more"
     )
