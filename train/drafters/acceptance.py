@@ -38,7 +38,8 @@ def walks(target: Target, drafter: Drafter, texts: Texts) -> list[list[int]]:
         span = int((batch.ends - batch.starts).max()) - 1
         anchors = batch.starts[:, None] + torch.arange(span, device=batch.starts.device)
         anchors = anchors.clamp(max=batch.tokens.shape[1] - 2)
-        with torch.autocast(states.final.device.type, torch.bfloat16):
+        half = states.final.dtype == torch.bfloat16  # a drafter is as precise as its target
+        with torch.autocast(states.final.device.type, torch.bfloat16, enabled=half):
             guesses = _most_likely(drafter(states, anchors), drafter.head)
         places = anchors[..., None] + torch.arange(1, drafter.drafts + 1, device=anchors.device)
         inside = places < batch.ends[:, None, None]

@@ -16,20 +16,20 @@ from drafters.drafter import Drafter
 from drafters.target import States, Target
 from drafters.texts import Batch, Texts
 
-LOG_EVERY = 50
-
 
 @dataclass(frozen=True)
 class Course:
     """How long and how hard: seconds of wall time, chats a batch, anchors a chat.
 
     The learning rate rises over `warm_up` steps, then falls to zero in proportion to the time left.
+    Losses are means over `log_every` steps.
     """
 
     seconds: float
     chats: int
     anchors: int
-    warm_up: int = 100
+    warm_up: int
+    log_every: int
 
 
 def anchors_of(batch: Batch, each: int) -> Tensor:
@@ -94,7 +94,12 @@ class Pupil:
 def train(
     target: Target, pupils: dict[str, Pupil], texts: Texts, course: Course, seed: int
 ) -> Iterator[dict[str, float]]:
-    """Trains until the time is over; yields step, seconds and the pupils' mean losses meanwhile."""
+    """Trains until the time is over; yields step, seconds and the pupils' mean losses meanwhile.
+
+    Raises `ValueError` if there are not enough chats for one batch.
+    """
+    if len(texts) < course.chats:
+        raise ValueError(f"{len(texts)} chats are fewer than a batch, {course.chats}; sample more")
     reads = sorted({layer for pupil in pupils.values() for layer in pupil.drafter.reads})
     losses: dict[str, list[Tensor]] = {name: [] for name in pupils}
     begin = time.monotonic()
@@ -105,7 +110,7 @@ def train(
         share = min(step / course.warm_up, 1 - gone)
         for name, pupil in pupils.items():
             losses[name].append(pupil.learn(states, batch, anchors, target.embedding, share))
-        if step % LOG_EVERY == 0 or gone == 1:
+        if step % course.log_every == 0 or gone == 1:
             means = {name: float(torch.stack(values).mean()) for name, values in losses.items()}
             yield {"step": step, "seconds": round(gone * course.seconds, 1)} | means
             losses = {name: [] for name in pupils}
