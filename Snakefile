@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
 from specdock.errors import SpecdockError
 from specdock.plan.files import Files
-from specdock.plan.resolve import resolve
+from specdock.plan.resolve import replayed, resolve
 
 min_version("9.27")
 
@@ -23,7 +23,9 @@ configfile: "config/config.yaml"
 
 root = Path(workflow.basedir)
 try:
-    files = Files(resolve(root, config["study"]), root)
+    plan = resolve(root, config["study"])
+    # Replay renders what is there, beside the published figures, and measures nothing.
+    files = Files(replayed(plan, root) if config["replay"] else plan, root)
 except SpecdockError as problem:
     raise WorkflowError(f"\n{problem}") from None
 

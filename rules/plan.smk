@@ -32,7 +32,8 @@ rule study:
         "logs/study/{study}.log",
     params:
         fingerprint=files.study_fingerprint,
+        replay="--replay" if config["replay"] else "",
     message:
         "Writing the resolved plan of {wildcards.study}"
     shell:
-        "python scripts/resolve.py --study {wildcards.study} --out {output} 2> {log}"
+        "python scripts/resolve.py --study {wildcards.study} {params.replay} --out {output} 2> {log}"

@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from specdock.plan.resolve import resolve, resolved_study
+from specdock.plan.resolve import replayed, resolve, resolved_study
 
 
 def main() -> None:
@@ -12,9 +12,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--study", required=True)
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--replay", action="store_true", help="only sessions that are there")
     arguments = parser.parse_args()
-    plan = resolved_study(resolve(Path.cwd(), arguments.study))
-    arguments.out.write_text(json.dumps(plan, indent=1) + "\n", encoding="utf-8")
+    root = Path.cwd()
+    plan = resolve(root, arguments.study)
+    study = resolved_study(replayed(plan, root) if arguments.replay else plan)
+    arguments.out.write_text(json.dumps(study, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

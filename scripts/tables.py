@@ -10,8 +10,8 @@ from specdock.tables.build import build_tables
 def main() -> None:
     """Reads manifests and grades in the plan's order, writes the four tables."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--manifests", type=Path, nargs="+", required=True)
-    parser.add_argument("--grades", type=Path, nargs="+", required=True)
+    parser.add_argument("--manifests", type=Path, nargs="*", required=True)
+    parser.add_argument("--grades", type=Path, nargs="*", required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     root = Path.cwd()

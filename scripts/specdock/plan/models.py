@@ -378,3 +378,4 @@ class Config(Model):
     """config/config.yaml: which study a plain call runs."""
 
     study: Name
+    replay: bool = Field(False, description="render what is measured, measure nothing")

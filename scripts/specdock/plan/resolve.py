@@ -2,7 +2,7 @@
 
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -97,14 +97,28 @@ def resolve(root: Path, name: str) -> Plan:
     }
     arms = {arm: _arm(root, arm, study, engines, models) for arm in study.arms}
     order = _order(study)
+    adapters = {arm.engine.adapter for arm in arms.values()}
+    code = {adapter: measuring_code(root, adapter) for adapter in adapters}
     sessions = [
-        _session(root, name, study, arms[arm], seed, place, scenarios)
+        _session(name, arms[arm], seed, place, scenarios, code[arms[arm].engine.adapter])
         for place, (arm, seed) in enumerate(order)
     ]
     if study.drift_control:
         sessions.append(_drift_control(study.drift_control, sessions, study))
     specs = {key: spec for key, (spec, _) in scenarios.items()}
     return Plan(name, study, arms, specs, [s for s in sessions if s.spec.cells])
+
+
+def replayed(plan: Plan, root: Path) -> Plan:
+    """The plan with the sessions that are there already: what is rendered without measuring."""
+    raw = root / "results" / plan.name / "raw"
+    there = [
+        session
+        for session in plan.sessions
+        for arm, seed, fp in [session.key]
+        if (raw / arm / f"seed-{seed}" / fp / "manifest.json").is_file()
+    ]
+    return replace(plan, sessions=there)
 
 
 def resolved_study(plan: Plan) -> dict:
@@ -223,15 +237,13 @@ def _pinned(name: str, models: dict[str, Checkpoint]) -> Pinned:
 
 
 def _session(
-    root: Path,
     name: str,
-    study: Study,
     arm: ArmSpec,
     seed: int,
     place: int,
     scenarios: dict[str, tuple[ScenarioSpec, Scenario]],
+    code: str,
 ) -> Session:
-    code = measuring_code(root, arm.engine.adapter)
     cells = [
         CellSpec(
             fingerprint=fingerprint([_decides(arm), _load(scenario), seed, code]),
