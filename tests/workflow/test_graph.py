@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from specdock.plan.resolve import resolve
 from tests.workflow.clone import clone, edit, planned_jobs, pretend_measured
 
 DEMO = "config/studies/demo.yaml"
@@ -31,7 +32,8 @@ def test_a_clone_with_committed_results_measures_nothing(measured):
 def test_a_new_arm_is_the_only_one_measured(measured):
     edit(measured, DEMO, "roles:", "  one-more:\n    extends: ngram\n    note: more\n\nroles:")
     jobs = planned_jobs(measured, "article")
-    assert jobs["measure"] == jobs["resolve"] == jobs["grade"] == 2
+    seeds = len(resolve(measured, "demo").study.seeds)
+    assert jobs["measure"] == jobs["resolve"] == jobs["grade"] == seeds
     assert jobs["tables"] == jobs["claims"] == 1
     assert not jobs.keys() & {"pin", "fetch", "environment_marker"}
 
