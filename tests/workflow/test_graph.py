@@ -1,12 +1,13 @@
 """What Snakemake would run after an edit: exactly what must, in a clone that has no memory."""
 
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from specdock.plan.resolve import resolve
-from tests.workflow.clone import clone, edit, planned_jobs, pretend_measured
+from tests.workflow.clone import ROOT, clone, edit, planned_jobs, pretend_measured
 
 DEMO = "config/studies/demo.yaml"
 
@@ -80,3 +81,13 @@ def test_a_mistake_in_config_ends_before_the_graph(measured, old, new, words):
     assert "config/studies/demo.yaml" in done.stderr + done.stdout
     assert words in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
+
+
+def test_an_archived_study_measures_nothing_whatever_config_says_now(tmp_path):
+    root = clone(tmp_path)
+    for kept in ("raw", "specs", "grades"):
+        shutil.copytree(ROOT / "results/two-cores" / kept, root / "results/two-cores" / kept)
+    edit(root, "config/engines.yaml", "--seed: 0", "--seed: 1")
+    jobs = planned_jobs(root, "article", "--config", "study=two-cores")
+    assert jobs["render"] == 1
+    assert not jobs.keys() & {"measure", "pin", "fetch", "environment_marker"}
