@@ -11,11 +11,7 @@ rule render:
         raw=files.requests,
         manifests=files.manifests,
         facts="config/facts.yaml",
-        published=[
-            f"config/published/{name}.yaml"
-            for name in [files.plan.study.published]
-            if name
-        ],
+        published=files.published,
         templates=files.templates,
         code=files.code("render"),
     output:

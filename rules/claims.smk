@@ -10,6 +10,7 @@ rule claims:
         sessions="results/{study}/tables/sessions.parquet",
         raw=files.requests,
         facts="config/facts.yaml",
+        published=files.published,
         code=files.code("claims"),
     output:
         estimates="results/{study}/claims/estimates.parquet",
@@ -31,6 +32,7 @@ rule claims:
         startups="results/{study}/claims/startups.parquet",
         limit="results/{study}/claims/limit.parquet",
         drift="results/{study}/claims/drift.parquet",
+        scoreboard="results/{study}/claims/scoreboard.parquet",
     log:
         "logs/claims/{study}.log",
     params:

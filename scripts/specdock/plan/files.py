@@ -32,6 +32,8 @@ class Files:
             for path in sorted((root / "article").rglob("*"))
             if path.is_file()
         ]
+        published = plan.study.published
+        self.published = [f"config/published/{published}.yaml"] if published else []
         self.article = [
             f"{self.study}/article/{name}"
             for name in ("article.html", "article.md", "audit.html", "numbers.json")

@@ -13,6 +13,7 @@ from specdock.claims.arguments import (
     drift,
     limit,
     load,
+    scoreboard,
     sweep,
 )
 from specdock.claims.arguments.measured import Measured
@@ -46,4 +47,5 @@ ARGUMENTS: dict[str, Argument] = {
     "startups": Argument(bill.STARTUPS, bill.startups, ("engine",)),
     "limit": Argument(limit.LIMIT, limit.limit, _ARM),
     "drift": Argument(drift.DRIFT, drift.drift, ("scenario",)),
+    "scoreboard": Argument(scoreboard.SCOREBOARD, scoreboard.scoreboard, ("figure",)),
 }
