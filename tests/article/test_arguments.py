@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -197,6 +198,19 @@ def test_the_steps_of_the_chain_multiply_to_the_whole(whole):
     assert (total["against"], total["arm"]) == ("plain", "drafter")
     assert np.prod([row["ratio"] for row in steps]) == pytest.approx(total["ratio"])
     assert sum(row["share"] for row in steps) == pytest.approx(1)
+
+
+def test_a_whole_that_may_be_nothing_has_no_parts(whole):
+    measured = measured_of(whole)
+    cells = measured.usable.copy()
+    again = cells["arm"].eq("drafter")
+    plain = cells[cells["arm"].eq("plain")].set_index(["scenario", "seed"])["output_rate"]
+    places = pd.MultiIndex.from_frame(cells.loc[again, ["scenario", "seed"]])
+    turn = [1.02, 0.99, 1.0] * (again.sum() // 3)
+    cells.loc[again, "output_rate"] = plain.loc[places].to_numpy() * turn
+    measured.__dict__["usable"] = cells
+    rows = list(chain(measured))
+    assert rows and {row["share"] for row in rows} == {None}
 
 
 def test_a_step_of_several_factors_says_what_else_changed(whole):

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from conftest import REPOSITORY, TEMPLATES, rendered
-from synthetic_study import HOSTILE, SyntheticStudy
+from synthetic_study import HOSTILE, WHOLE, SyntheticStudy
 
 from specdock.article.arithmetic import ArithmeticDisagrees
 from specdock.article.render import render
@@ -39,6 +39,61 @@ def test_an_undecided_study_says_that_it_cannot_tell(tmp_path):
     assert "By point estimates" in text
 
 
+SECTIONS = (
+    "The finding", "Under load", "Acceptance", "Did the answers change?",
+    "Where the speed came from", "What each knob did", "The bill", "The physical limit",
+    "What to serve",
+)  # fmt: skip
+
+
+def prose_of(article):
+    """The article without tables, notes and links, a section a name."""
+    text = re.sub(r"\[([^\]]*)\]\(#n\d+\)", r"\1", article.markdown.partition("\n## Notes")[0])
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+    parts = re.split(r"^## (.*)$", text, flags=re.MULTILINE)
+    return {
+        name: " ".join(body.split()) for name, body in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+@pytest.mark.parametrize(
+    ("outcome", "finding", "serve"),
+    [
+        ("wins", "The candidate is faster than the incumbent wherever", "Serve drafter where"),
+        ("loses", "The candidate is slower than the incumbent wherever", "Keep ngram where"),
+        ("undecided", "cannot be told apart from the incumbent", "These runs do not decide"),
+    ],
+)
+def test_the_whole_argument_reads_for_any_outcome(tmp_path, outcome, finding, serve):
+    prose = prose_of(rendered(tmp_path, SyntheticStudy(**WHOLE, outcome=outcome)))
+    assert set(SECTIONS) <= prose.keys()
+    assert finding in prose["The finding"] and serve in prose["What to serve"]
+    assert "This figure has no data" not in str(prose)
+    assert "a drift of" in prose["How it was measured"]
+    assert "Each step changes a single factor" in prose["Where the speed came from"]
+    assert ("changes the text beyond" in prose["The finding"]) == (outcome == "loses")
+    for word in ("faster than", "Serve drafter") if outcome != "wins" else ("slower", "Keep"):
+        assert word not in prose["The finding"].partition("Plain decoding")[0]
+        assert word not in prose["What to serve"]
+
+
+def test_a_bare_study_says_in_every_section_what_was_not_run(tmp_path):
+    study = SyntheticStudy(roles={}, arms=["alone"], workloads={"essays": [1]}, seeds=[1])
+    prose = prose_of(rendered(tmp_path, study))
+    for section, words in {
+        "Under load": "no crossing can be sought",
+        "Acceptance": "Plain decoding was not run",
+        "Did the answers change?": "No scenario is graded",
+        "Where the speed came from": "no speed to divide",
+        "What each knob did": "no knob was turned",
+        "The bill": "No power was measured",
+        "The physical limit": "was not run",
+        "What to serve": "recommends nothing",
+        "How it was measured": "drift over its hours was not measured",
+    }.items():
+        assert words in prose[section], section
+
+
 def test_one_seed_decides_nothing(tmp_path):
     article = rendered(tmp_path, SyntheticStudy(seeds=[1]))
     assert "no interval between starts exists" in finding_of(article)
@@ -53,7 +108,7 @@ def test_one_seed_decides_nothing(tmp_path):
         (
             {"reference": "plain", "candidate": "drafter"},
             ["plain", "drafter"],
-            "No arm gives the reference the candidate's budget",
+            "The reference has the candidate's budget",
         ),
         (
             {"incumbent": "ngram", "candidate": ["x", "y"]},

@@ -30,6 +30,11 @@ class Claim:
         return self._names.study.arms[self._row["against"]]
 
     @property
+    def told(self) -> bool:
+        """Whether the row, a step of the chain, has a share of the whole."""
+        return self._row["share"] is not None
+
+    @property
     def queues(self) -> bool:
         """Whether the row has fewer request slots than streams."""
         return self._row["slots"] < self._row["streams"]

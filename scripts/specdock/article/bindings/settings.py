@@ -14,6 +14,8 @@ from specdock.article.words import NOT_APPLICABLE, NOT_RUN
 from specdock.plan.spec import ArmSpec, ScenarioSpec
 from specdock.tables.schema import SESSIONS
 
+BUDGET = ("memory_utilization", "kv_cache_gib", "request_slots")
+
 
 class Settings:
     """Bindings of plan.json, tables/sessions.parquet and the engines' logs."""
@@ -52,6 +54,11 @@ class Settings:
             pinned=True,
         )
         return self._names.register.add(number)
+
+    def same_budget(self, arm: Arm, other: Arm) -> bool:
+        """Whether two arms were given the same memory and request slots, for conditions."""
+        given = [each.spec["serve"] for each in (arm, other)]
+        return all(given[0].get(key) == given[1].get(key) for key in BUDGET)
 
     def started(
         self,

@@ -6,7 +6,6 @@ Kalman & Matias 2023, theorem 3.8, with the cost of a step measured instead of m
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -20,6 +19,7 @@ from specdock.claims.arguments.measured import (
     number,
     spelled,
     with_interval,
+    within_unit,
 )
 from specdock.claims.intervals import Scale, mean_over_runs, ratio
 from specdock.columns import column
@@ -91,8 +91,7 @@ def positions(measured: Measured) -> Iterator[dict]:
     for (scenario, arm), own in cells.groupby(["scenario", "arm"], sort=False):
         shares = pd.DataFrame(own["accepted_per_position"].tolist(), index=own["seed"])
         values = shares.reindex(measured.seeds).to_numpy().T
-        found = mean_over_runs(values, Scale.LINEAR)
-        found = replace(found, low=np.clip(found.low, 0, 1), high=np.clip(found.high, 0, 1))
+        found = within_unit(mean_over_runs(values, Scale.LINEAR))
         conditional = conditional_rates(found.value)
         for index in range(len(values)):
             yield {

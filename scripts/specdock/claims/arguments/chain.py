@@ -24,7 +24,12 @@ WATERFALL = pa.schema(
         column("arm", pa.string(), "arm after the step"),
         column("against", pa.string(), "arm before the step"),
         *with_interval("ratio", "output rate after over output rate before"),
-        column("share", pa.float64(), "part of the whole chain's logarithm"),
+        column(
+            "share",
+            pa.float64(),
+            "part of the whole chain's logarithm, null where the whole may be nothing",
+        ),
+        column("largest", pa.bool_(), "the step that moves the output rate most"),
         column("factors", pa.string(), "what the step changes, by the resolved arms"),
         column("changes", pa.string(), "every value that differs"),
         column("clean", pa.bool_(), "exactly one factor changes"),
@@ -46,11 +51,14 @@ def chain(measured: Measured) -> Iterator[dict]:
         if np.isnan(values).all(axis=1).any():
             continue
         found = waterfall(values)
-        links = [(found.total, 1.0, arms[0], arms[-1])]
+        # Parts of a whole that may be nothing mean nothing.
+        told = not found.total.low <= 1 <= found.total.high
+        links = [(found.total, 1.0 if told else np.nan, arms[0], arms[-1])]
         links += [
-            (found.steps[i], found.share[i], before, after)
+            (found.steps[i], found.share[i] if told else np.nan, before, after)
             for i, (before, after) in enumerate(pairwise(arms))
         ]
+        largest = 1 + int(np.argmax(np.abs(np.log(found.steps.value))))
         for step, (estimate, share, before, after) in enumerate(links):
             yield {
                 "scenario": scenario,
@@ -59,6 +67,7 @@ def chain(measured: Measured) -> Iterator[dict]:
                 "against": before,
                 **spelled("ratio", estimate),
                 "share": number(share),
+                "largest": step == largest,
                 **described(changed[step]),
                 **based_on(estimate),
                 **measured.behind([after, before], [scenario]),

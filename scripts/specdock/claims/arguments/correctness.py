@@ -112,19 +112,19 @@ def losslessness(measured: Measured) -> Iterator[dict]:
     """Rows of `LOSSLESSNESS`: speculating arms with the reference's target, greedy scenarios."""
     band = measured.plan["band"].get("identical_share", 0.0)
     greedy = [s for s, spec in measured.scenarios.items() if spec["sampling"]["temperature"] == 0]
-    for scenario, plain in product(greedy, measured.role("reference")):
-        outputs, compared_as = _outputs(measured, scenario)
+    for plain in measured.role("reference"):
+        theirs = _outputs(measured, plain, greedy)
         for arm in _with_target_of(measured, plain):
-            if arm in outputs and plain in outputs:
-                yield {
-                    "scenario": scenario,
-                    "arm": arm,
-                    "against": plain,
-                    "compared_as": compared_as,
-                    "band": band,
-                    **_compared(outputs[arm], outputs[plain], band),
-                    **measured.behind([arm, plain], [scenario]),
-                }
+            for scenario, rows in _outputs(measured, arm, greedy).items():
+                if scenario in theirs:
+                    yield {
+                        "scenario": scenario,
+                        "arm": arm,
+                        "against": plain,
+                        "band": band,
+                        **_compared(rows, theirs[scenario], band),
+                        **measured.behind([arm, plain], [scenario]),
+                    }
 
 
 def _answers(measured: Measured) -> dict[tuple[str, str], pd.DataFrame]:
@@ -146,26 +146,36 @@ def _with_target_of(measured: Measured, plain: str) -> list[str]:
     ]
 
 
-def _outputs(measured: Measured, scenario: str) -> tuple[dict[str, pd.DataFrame], str]:
-    """Per arm: outputs as starts down, prompts across; and whether as token ids or characters."""
-    rows = measured.requests[measured.requests["scenario"] == scenario]
-    raw = measured.raw(rows, ["token_ids", "text", "reasoning"])
-    by_ids = len(raw) and raw["token_ids"].map(lambda ids: ids is not None and len(ids) > 0).all()
-    if by_ids:
-        values = raw["token_ids"]
-    else:
-        text = raw["reasoning"].fillna("") + raw["text"].fillna("")
-        values = text.map(lambda answer: np.frombuffer(answer.encode("utf-32-le"), np.int32))
-    frame = rows.assign(output=values).drop_duplicates(["arm", "seed", "prompt_id"])
-    tables = {
-        arm: own.pivot(index="seed", columns="prompt_id", values="output").dropna(axis="columns")
-        for arm, own in frame.groupby("arm")
-    }
+def _outputs(measured: Measured, arm: str, scenarios: list[str]) -> dict[str, pd.DataFrame]:
+    """Requests of an arm with token ids and text, by scenario; each raw file is read once."""
+    rows = measured.requests
+    rows = rows[(rows["arm"] == arm) & rows["scenario"].isin(scenarios)]
+    rows = rows.join(measured.raw(rows, ["token_ids", "text", "reasoning"]))
+    return dict(list(rows.groupby("scenario", sort=False)))
+
+
+def _side_by_side(*sides: pd.DataFrame) -> tuple[list[pd.DataFrame], str]:
+    """Outputs as starts down, prompts across: token ids if every answer has them, else
+    characters."""
+    ids = [rows["token_ids"].map(lambda own: own is not None and len(own) > 0) for rows in sides]
+    by_ids = all(known.all() for known in ids)
+    tables = []
+    for rows in sides:
+        text = rows["reasoning"].fillna("") + rows["text"].fillna("")
+        output = rows["token_ids"] if by_ids else text.map(_characters)
+        frame = rows.assign(output=output).drop_duplicates(["seed", "prompt_id"])
+        table = frame.pivot(index="seed", columns="prompt_id", values="output")
+        tables.append(table.dropna(axis="columns"))
     return tables, "token ids" if by_ids else "characters"
 
 
-def _compared(ours: pd.DataFrame, plain: pd.DataFrame, band: float) -> dict:
+def _characters(text: str) -> NDArray[np.int32]:
+    return np.frombuffer(text.encode("utf-32-le"), np.int32)
+
+
+def _compared(arm: pd.DataFrame, reference: pd.DataFrame, band: float) -> dict:
     """An arm's starts beside other plain starts, and plain starts beside one another."""
+    (ours, plain), compared_as = _side_by_side(arm, reference)
     starts = ours.index.intersection(plain.index)
     prompts = ours.columns.intersection(plain.columns)
     if len(starts) < 2:
@@ -185,6 +195,7 @@ def _compared(ours: pd.DataFrame, plain: pd.DataFrame, band: float) -> dict:
         "divergence": divergence,
         "control_divergence": control_divergence,
         "outputs": same.size,
+        "compared_as": compared_as,
         "verdict": found.verdict.value,
         **_basis(found.difference, _ONE_PAIR),
     }

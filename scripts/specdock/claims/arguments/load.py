@@ -13,6 +13,7 @@ from specdock.claims.arguments.measured import (
     number,
     spelled,
     with_interval,
+    within_unit,
 )
 from specdock.claims.decomposition import changed_factors
 from specdock.claims.intervals import Scale, mean_over_runs
@@ -93,7 +94,7 @@ def queueing(measured: Measured) -> Iterator[dict]:
             parts.append([1000 * part.mean() for part in found])
         if not parts:
             continue
-        share = mean_over_runs(list(shares.values()), Scale.LINEAR)
+        share = within_unit(mean_over_runs(list(shares.values()), Scale.LINEAR))
         queue, prefill, decode = np.mean(parts, axis=0)
         yield {
             "scenario": scenario,

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -44,6 +44,11 @@ def spelled(name: str, estimate: Estimate) -> dict[str, float | None]:
     return {column: number(value) for column, value in columns}
 
 
+def within_unit(share: Estimate) -> Estimate:
+    """A share whose interval ends where shares do."""
+    return replace(share, low=np.clip(share.low, 0, 1), high=np.clip(share.high, 0, 1))
+
+
 def based_on(estimate: Estimate) -> dict:
     """The columns `seeds`, `basis` and `reason` of one estimate between runs."""
     seeds = int(estimate.runs)
@@ -73,7 +78,7 @@ class Measured:
         cells = pq.read_table(self.tables / "cells.parquet").to_pandas()
         return cells[cells["usable"]]
 
-    @property
+    @cached_property
     def cells(self) -> pd.DataFrame:
         """Usable cells of the study's arms."""
         return self.usable[self.usable["arm"].isin(self.arms)]
@@ -91,7 +96,7 @@ class Measured:
         """tables/sessions.parquet in the order of starting; `host` and `checkpoints` decoded."""
         rows = pq.read_table(self.tables / "sessions.parquet").to_pandas()
         for name in ("host", "checkpoints"):
-            rows[name] = [json.loads(text) if text else {} for text in rows[name]]
+            rows[name] = [json.loads(text or "null") or {} for text in rows[name]]
         return rows.sort_values("started_at", ignore_index=True)
 
     @cached_property
@@ -99,12 +104,12 @@ class Measured:
         """config/facts.yaml."""
         return load_facts(self.root)
 
-    @property
+    @cached_property
     def arms(self) -> list[str]:
         """Names of the arms, in the order of config."""
         return list(self.plan["arms"])
 
-    @property
+    @cached_property
     def scenarios(self) -> dict[str, Mapping]:
         """Scenarios by id."""
         return {scenario["id"]: scenario for scenario in self.plan["scenarios"]}
@@ -135,7 +140,12 @@ class Measured:
         self, metric: str, arms: Sequence[str], scenarios: Sequence[str]
     ) -> NDArray[np.float64]:
         """Usable cells as [arms, scenarios, seeds], NaN elsewhere."""
-        return cell_values(self.cells, metric, arms, scenarios, self.seeds)
+        if metric not in self._grids:
+            every = list(self.scenarios)
+            self._grids[metric] = cell_values(self.cells, metric, self.arms, every, self.seeds)
+        rows = [self.arms.index(arm) for arm in arms]
+        columns = [list(self.scenarios).index(scenario) for scenario in scenarios]
+        return self._grids[metric][np.ix_(rows, columns)]
 
     def behind(self, arms: Iterable[str], scenarios: Iterable[str]) -> dict:
         """The columns `cells` and `synthetic` of some arms in some scenarios."""
@@ -153,6 +163,10 @@ class Measured:
             table = pq.read_table(self.root / file, columns=columns).take(own["raw_row"].tolist())
             found.append(table.to_pandas().set_index(own.index))
         return pd.concat(found).loc[rows.index] if found else pd.DataFrame(columns=columns)
+
+    @cached_property
+    def _grids(self) -> dict[str, NDArray[np.float64]]:
+        return {}
 
     @cached_property
     def _places(self) -> dict[tuple[str, str], tuple[list[str], bool]]:
