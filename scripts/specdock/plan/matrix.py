@@ -10,6 +10,7 @@ from rich.table import Table
 
 from specdock.plan.models import PendingSource
 from specdock.plan.resolve import Plan, Session
+from specdock.published.rates import published_rates
 
 # Where no session was measured yet, the estimate starts from these.
 ASSUMED_READY_SECONDS = 60.0
@@ -18,10 +19,11 @@ ASSUMED_TOKEN_SECONDS = 1 / 20
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier sessions of a study say about time, in seconds."""
+    """What earlier sessions of a study say about time, in seconds, and published rates in tok/s."""
 
     ready: dict[str, float]
     cell: dict[tuple[str, str], float]
+    rate: dict[tuple[str, str], float]
 
 
 def measured_cells(root: Path, plan: Plan) -> set[str]:
@@ -35,7 +37,8 @@ def measured_cells(root: Path, plan: Plan) -> set[str]:
 
 
 def known_times(root: Path, plan: Plan) -> Known:
-    """Start times by engine and cell times by (engine, scenario), from every packed session."""
+    """Start times by engine and cell times by (engine, scenario), from every packed session; rates
+    by (arm, scenario), as published."""
     ready: dict[str, list[float]] = {}
     cells: dict[tuple[str, str], list[float]] = {}
     for manifest in (root / "results" / plan.name).glob("raw/*/*/*/manifest.json"):
@@ -47,6 +50,9 @@ def known_times(root: Path, plan: Plan) -> Known:
     return Known(
         {engine: mean(values) for engine, values in ready.items()},
         {key: mean(values) for key, values in cells.items()},
+        published_rates(root, plan.study.published, list(plan.arms), list(plan.scenarios))
+        if plan.study.published
+        else {},
     )
 
 
@@ -59,9 +65,9 @@ def estimate_seconds(session: Session, measured: set[str], known: Known) -> floa
     total = known.ready.get(engine, ASSUMED_READY_SECONDS)
     for cell in missing:
         scenario = cell.scenario
-        assumed = (
-            scenario.requests * scenario.max_tokens * ASSUMED_TOKEN_SECONDS / scenario.streams**0.5
-        )
+        rate = known.rate.get((session.spec.arm.name, scenario.id))
+        rate = rate or scenario.streams**0.5 / ASSUMED_TOKEN_SECONDS
+        assumed = scenario.requests * scenario.max_tokens / rate
         warm = 1 + scenario.warmups / scenario.requests
         total += known.cell.get((engine, scenario.id), assumed) * warm
     return total
@@ -97,10 +103,16 @@ def print_matrix(plan: Plan, root: Path, console: Console) -> None:
         f"{len(plan.arms)} arms × {len(plan.scenarios)} scenarios × {len(plan.study.seeds)} seeds: "
         f"{len(cells)} cells, {done} measured, {len(cells) - done} to run "
         f"in {starts} engine starts, about {_duration(sum(seconds.values()))}"
-        + ("" if known.ready else " (a guess: nothing of this study was measured yet)")
+        + ("" if known.ready else f" (a guess: {_guessed_from(known)})")
     )
     for line in short_pins(root, plan):
         console.print(line, soft_wrap=True)
+
+
+def _guessed_from(known: Known) -> str:
+    if known.rate:
+        return "from published rates where given, with answers as long as allowed"
+    return "nothing of this study was measured yet"
 
 
 def short_pins(root: Path, plan: Plan) -> list[str]:

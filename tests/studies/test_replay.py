@@ -1,0 +1,44 @@
+"""Replay: without a card, the article of a published study stands on the published figures."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.workflow.clone import clone, planned_jobs
+
+ARGUMENTS = ("article", "--config", "study=one-card", "replay=true")
+
+
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory):
+    root = clone(tmp_path_factory.mktemp("replay"))
+    jobs = planned_jobs(root, *ARGUMENTS)
+    assert not jobs.keys() & {"measure", "grade", "pin", "fetch", "environment_marker"}
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *ARGUMENTS]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return root / "results/one-card/article"
+
+
+def numbers(article) -> list[dict]:
+    return json.loads((article / "numbers.json").read_text(encoding="utf-8"))["numbers"]
+
+
+def test_published_figures_lead_to_their_source_line(replayed):
+    published = {n["id"]: n for n in numbers(replayed) if n["kind"] == "published"}
+    served = published["published/one-card/table-one-stream/code/dflash2-fp8-served"]
+    assert served["printed"] == "303.3 tok/s"
+    assert served["cited"] == "000_b1b66b56a4972115.txt, line 42"
+    assert served["source"]["file"] == "config/published/one-card.yaml"
+    assert len(published) > 100
+    page = (replayed / "article.md").read_text(encoding="utf-8")
+    assert all(f"[{number['printed']}](#n" in page for number in published.values())
+
+
+def test_no_number_of_the_page_claims_a_measurement(replayed):
+    measured = [n for n in numbers(replayed) if n["kind"] in ("estimate", "ratio")]
+    claims = [n for n in numbers(replayed) if n["kind"] == "claim"]
+    assert measured and claims
+    assert [n["id"] for n in measured + claims if n["value"] is not None or n["raw"]] == []
