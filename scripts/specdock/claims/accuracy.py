@@ -66,7 +66,8 @@ def _two_way(y: NDArray[np.float64]) -> tuple[NDArray, NDArray, NDArray]:
         return center, prompts / p, np.full(prompts.shape, p - 1.0)
     runs = p * ((by_run - mean) ** 2).sum((-2, -1)) / (n - 1)
     noise = ((y - by_run - by_prompt + mean) ** 2).sum((-2, -1)) / ((n - 1) * (p - 1))
-    seen = runs > noise
+    # Equal but for rounding is no excess, on any machine.
+    seen = runs > noise * (1 + 1e-9)
     variance = prompts + np.where(seen, runs - noise, 0)
     spent = prompts**2 / (p - 1) + np.where(
         seen, runs**2 / (n - 1) + noise**2 / ((n - 1) * (p - 1)), 0
