@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t
 
-from specdock.tables.acceptance import Steps, by_position, lengths_from_steps
 from specdock.claims.accuracy import share_difference
 from specdock.claims.bootstrap import pooled, within_run
 from specdock.claims.comparisons import compare, levels
@@ -26,6 +25,7 @@ from specdock.claims.decomposition import waterfall
 from specdock.claims.load import crossing, waits
 from specdock.claims.losslessness import first_divergence
 from specdock.claims.sweep import sweep
+from specdock.tables.acceptance import Steps, by_position, lengths_from_steps
 from specdock.tables.schema import METRICS
 
 ARMS, SCENARIOS, SEEDS = 60, 30, 5

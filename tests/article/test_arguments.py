@@ -213,6 +213,11 @@ def test_a_whole_that_may_be_nothing_has_no_parts(whole):
     assert rows and {row["share"] for row in rows} == {None}
 
 
+def test_parts_are_not_told_from_one_start(tmp_path):
+    folder = SyntheticStudy(**WHOLE, seeds=[1]).write(tmp_path)
+    assert {row["share"] for row in rows_of(folder, "waterfall")} == {None}
+
+
 def test_a_step_of_several_factors_says_what_else_changed(whole):
     plan = json.loads((whole / "plan.json").read_text("utf-8"))
     plan["arms"]["drafter"]["serve"]["request_slots"] = 32

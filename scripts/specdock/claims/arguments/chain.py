@@ -52,7 +52,7 @@ def chain(measured: Measured) -> Iterator[dict]:
             continue
         found = waterfall(values)
         # Parts of a whole that may be nothing mean nothing.
-        told = not found.total.low <= 1 <= found.total.high
+        told = found.total.low > 1 or found.total.high < 1
         links = [(found.total, 1.0 if told else np.nan, arms[0], arms[-1])]
         links += [
             (found.steps[i], found.share[i] if told else np.nan, before, after)

@@ -69,7 +69,11 @@ _ONE_PAIR = "one pair of plain starts: the interval speaks of its prompts alone"
 
 def accuracy(measured: Measured) -> Iterator[dict]:
     """Rows of `ACCURACY`."""
-    for (scenario, arm), answers in _answers(measured).items():
+    tables = _answers(measured)
+    for scenario, arm in product(measured.scenarios, measured.arms):
+        answers = tables.get((scenario, arm))
+        if answers is None:
+            continue
         found = share(answers.to_numpy())
         yield {
             "scenario": scenario,
