@@ -155,4 +155,4 @@ def test_the_words_of_a_figure_are_linted_but_not_its_ticks_and_names():
 def test_the_repositorys_own_templates_are_clean_and_waive_little():
     report = lint_article(TEMPLATES)
     report.require_clean()
-    assert {finding.line for finding, _ in report.waived} and len(report.waived) < 10
+    assert {finding.line for finding, _ in report.waived} and len(report.waived) < 20

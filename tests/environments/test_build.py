@@ -12,7 +12,7 @@ import pytest
 
 from specdock.environments.build import build
 from specdock.errors import SpecdockError
-from specdock.plan.models import ContainerEnvironment, VenvEnvironment
+from specdock.plan.models import VenvEnvironment
 from tests.environments.wheels import locked, write_index, write_wheel
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -227,9 +227,3 @@ def test_a_missing_python_is_said_in_one_message(machine):
         SpecdockError, match=r"(?s)engine\.environment\.python.*install any Python 3\.99"
     ):
         build("engine", spec(python="3.99"), machine.root)
-
-
-def test_containers_are_refused_until_they_run(machine):
-    image = ContainerEnvironment(kind="container", image=f"engine@sha256:{'0' * 64}")
-    with pytest.raises(SpecdockError, match="containers are not run yet"):
-        build("engine", image, machine.root)
