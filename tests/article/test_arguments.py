@@ -310,6 +310,13 @@ def test_a_stated_bandwidth_goes_before_a_copy(fresh):
     assert next(iter(limit(measured)))["bandwidth"] == 900
 
 
+def test_a_copy_in_the_hosts_memory_says_nothing_of_a_card(study):
+    measured = measured_of(study)
+    for arm in measured.plan["arms"].values():
+        arm["engine"]["device"] = "cuda"
+    assert list(limit(measured)) == []
+
+
 def test_the_reference_is_measured_again_at_the_end_and_compared_with_its_first(whole):
     row = rows_of(whole, "drift")[0]
     cells = pq.read_table(whole / "tables/cells.parquet").to_pandas()

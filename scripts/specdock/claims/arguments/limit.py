@@ -53,12 +53,12 @@ def limit(measured: Measured) -> Iterator[dict]:
         rates = measured.values("output_rate", [arm], [scenario])[0, 0]
         if start is None or not start["checkpoints"].get("target") or np.isnan(rates).all():
             continue
-        bandwidth, source = _bandwidth(measured, start)
+        spec = measured.plan["arms"][arm]
+        bandwidth, source = _bandwidth(measured, start, spec["engine"]["device"])
         length = _length(measured, arm, scenario)
         if bandwidth is None or length is None:
             continue
         streams = min(measured.scenarios[scenario]["streams"], _slots(start))
-        spec = measured.plan["arms"][arm]
         size = _step(spec, start["checkpoints"], streams, context[scenario])
         most = roofline(size, bandwidth * _GIGA, float(length.value), streams)
         rate = mean_over_runs(rates)
@@ -77,11 +77,16 @@ def limit(measured: Measured) -> Iterator[dict]:
         }
 
 
-def _bandwidth(measured: Measured, start: pd.Series) -> tuple[float | None, str]:
-    """GB/s, and where from: stated of this hardware, else copied in memory by the session."""
+def _bandwidth(
+    measured: Measured, start: pd.Series, device: str
+) -> tuple[float | None, str | None]:
+    """GB/s, and where from: stated of this hardware, else copied by the session, if its engine
+    computes on the processor."""
     stated = measured.facts.get(f"{measured.plan['hardware']}/memory-bandwidth")
     if stated is not None:
         return stated.value, stated.source
+    if device != "cpu":
+        return None, None
     return start["host"].get("copy_bandwidth"), "a copy in memory before the engine started"
 
 
