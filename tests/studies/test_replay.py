@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from specdock.plan.resolve import resolve
 from tests.workflow.clone import clone, planned_jobs
 
 ARGUMENTS = ("article", "--config", "study=one-card", "replay=true")
@@ -42,3 +43,23 @@ def test_no_number_of_the_page_claims_a_measurement(replayed):
     claims = [n for n in numbers(replayed) if n["kind"] == "claim"]
     assert measured and claims
     assert [n["id"] for n in measured + claims if n["value"] is not None or n["raw"]] == []
+
+
+def test_a_session_that_is_there_is_the_only_one_that_counts(tmp_path):
+    root = clone(tmp_path)
+    plan = resolve(root, "one-card")
+    arm, seed, fp = plan.sessions[0].key
+    pack = f"results/one-card/raw/{arm}/seed-{seed}/{fp}"
+    names = [f"{pack}/{name}.parquet" for name in ("requests", "metrics", "power")]
+    names += [f"{pack}/manifest.json", f"{pack}/server.log"]
+    names += [f"results/one-card/specs/{arm}/seed-{seed}.{fp}.json"]
+    names += [
+        f"results/pins/{pin}.{kind}.json" for pin in plan.pins for kind in ("lock", "receipt")
+    ]
+    names += [f"results/environments/{engine}.json" for engine in plan.environments]
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    jobs = planned_jobs(root, *ARGUMENTS)
+    assert jobs["grade"] == 1
+    assert not jobs.keys() & {"measure", "pin", "fetch", "environment_marker"}
