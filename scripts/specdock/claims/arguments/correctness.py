@@ -6,6 +6,8 @@ often as plain decoding agrees with itself.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -116,17 +118,18 @@ def losslessness(measured: Measured) -> Iterator[dict]:
     """Rows of `LOSSLESSNESS`: speculating arms with the reference's target, greedy scenarios."""
     band = measured.plan["band"].get("identical_share", 0.0)
     greedy = [s for s, spec in measured.scenarios.items() if spec["sampling"]["temperature"] == 0]
+    controls: dict = {}
     for plain in measured.role("reference"):
         theirs = _outputs(measured, plain, greedy)
         for arm in _with_target_of(measured, plain):
-            for scenario, rows in _outputs(measured, arm, greedy).items():
+            for scenario, outputs in _outputs(measured, arm, greedy).items():
                 if scenario in theirs:
                     yield {
                         "scenario": scenario,
                         "arm": arm,
                         "against": plain,
                         "band": band,
-                        **_compared(rows, theirs[scenario], band),
+                        **_compared(outputs, theirs[scenario], band, controls),
                         **measured.behind([arm, plain], [scenario]),
                     }
 
@@ -150,36 +153,47 @@ def _with_target_of(measured: Measured, plain: str) -> list[str]:
     ]
 
 
-def _outputs(measured: Measured, arm: str, scenarios: list[str]) -> dict[str, pd.DataFrame]:
-    """Requests of an arm with token ids and text, by scenario; each raw file is read once."""
+@dataclass(frozen=True)
+class _Outputs:
+    """Outputs of one arm in one scenario."""
+
+    rows: pd.DataFrame
+
+    @cached_property
+    def has_ids(self) -> bool:
+        """Whether every answer has token ids."""
+        return bool(self.rows["token_ids"].map(lambda own: own is not None and len(own) > 0).all())
+
+    @cached_property
+    def ids(self) -> pd.DataFrame:
+        """Token ids as starts down, prompts across; prompts with an output in each start."""
+        return self._table(self.rows["token_ids"])
+
+    @cached_property
+    def characters(self) -> pd.DataFrame:
+        """The same as code points."""
+        text = self.rows["reasoning"].fillna("") + self.rows["text"].fillna("")
+        return self._table(text.map(lambda t: np.frombuffer(t.encode("utf-32-le"), np.int32)))
+
+    def _table(self, output: pd.Series) -> pd.DataFrame:
+        frame = self.rows.assign(output=output).drop_duplicates(["seed", "prompt_id"])
+        table = frame.pivot(index="seed", columns="prompt_id", values="output")
+        return table.dropna(axis="columns")
+
+
+def _outputs(measured: Measured, arm: str, scenarios: list[str]) -> dict[str, _Outputs]:
+    """Outputs of an arm by scenario; each raw file is read once."""
     rows = measured.requests
     rows = rows[(rows["arm"] == arm) & rows["scenario"].isin(scenarios)]
     rows = rows.join(measured.raw(rows, ["token_ids", "text", "reasoning"]))
-    return dict(list(rows.groupby("scenario", sort=False)))
+    return {place: _Outputs(own) for place, own in rows.groupby("scenario", sort=False)}
 
 
-def _side_by_side(*sides: pd.DataFrame) -> tuple[list[pd.DataFrame], str]:
-    """Outputs as starts down, prompts across: token ids if every answer has them, else
-    characters."""
-    ids = [rows["token_ids"].map(lambda own: own is not None and len(own) > 0) for rows in sides]
-    by_ids = all(known.all() for known in ids)
-    tables = []
-    for rows in sides:
-        text = rows["reasoning"].fillna("") + rows["text"].fillna("")
-        output = rows["token_ids"] if by_ids else text.map(_characters)
-        frame = rows.assign(output=output).drop_duplicates(["seed", "prompt_id"])
-        table = frame.pivot(index="seed", columns="prompt_id", values="output")
-        tables.append(table.dropna(axis="columns"))
-    return tables, "token ids" if by_ids else "characters"
-
-
-def _characters(text: str) -> NDArray[np.int32]:
-    return np.frombuffer(text.encode("utf-32-le"), np.int32)
-
-
-def _compared(arm: pd.DataFrame, reference: pd.DataFrame, band: float) -> dict:
-    """An arm's starts beside other plain starts, and plain starts beside one another."""
-    (ours, plain), compared_as = _side_by_side(arm, reference)
+def _compared(arm: _Outputs, reference: _Outputs, band: float, controls: dict) -> dict:
+    """An arm's starts beside other plain starts, and plain starts beside one another; `controls`
+    keeps the latter for arms with the same starts and prompts."""
+    by_ids = arm.has_ids and reference.has_ids
+    ours, plain = (side.ids if by_ids else side.characters for side in (arm, reference))
     starts = ours.index.intersection(plain.index)
     prompts = ours.columns.intersection(plain.columns)
     if len(starts) < 2:
@@ -190,7 +204,10 @@ def _compared(arm: pd.DataFrame, reference: pd.DataFrame, band: float) -> dict:
     # Of two starts there is one pair: taking it in both directions would count it twice.
     pairs = [(k, (k + 1) % len(starts)) for k in range(len(starts) if len(starts) > 2 else 1)]
     same, divergence = _agreement(ours, plain, pairs)
-    control, control_divergence = _agreement(plain, plain, pairs)
+    key = (id(reference), by_ids, *starts, *prompts)
+    if key not in controls:
+        controls[key] = _agreement(plain, plain, pairs)
+    control, control_divergence = controls[key]
     found = grade(same, control, band)
     return {
         **spelled("same", found.identical),
@@ -199,7 +216,7 @@ def _compared(arm: pd.DataFrame, reference: pd.DataFrame, band: float) -> dict:
         "divergence": divergence,
         "control_divergence": control_divergence,
         "outputs": same.size,
-        "compared_as": compared_as,
+        "compared_as": "token ids" if by_ids else "characters",
         "verdict": found.verdict.value,
         **_basis(found.difference, _ONE_PAIR),
     }
@@ -209,10 +226,14 @@ def _agreement(
     ours: pd.DataFrame, other: pd.DataFrame, pairs: list[tuple[int, int]]
 ) -> tuple[NDArray[np.float64], float | None]:
     """[pairs, prompts] of outputs that agree, and the median place of the first difference."""
-    found = [first_divergence(ours.iloc[a].tolist(), other.iloc[b].tolist()) for a, b in pairs]
-    same = np.array([pair.identical for pair in found])
-    places = np.array([pair.index for pair in found])[~same]
-    return same.astype(float), float(np.median(places)) if places.size else None
+    left, right = ours.to_numpy(), other.to_numpy()
+    found = first_divergence(
+        [output for a, _ in pairs for output in left[a]],
+        [output for _, b in pairs for output in right[b]],
+    )
+    places = found.index[~found.identical]
+    same = found.identical.reshape(len(pairs), -1).astype(float)
+    return same, float(np.median(places)) if places.size else None
 
 
 def _ungraded(reason: str) -> dict:
