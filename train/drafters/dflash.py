@@ -2,7 +2,7 @@
 
 Its queries are the newest token and masks after it; keys and values of the text before come from
 residual streams of several target layers, projected once. Inside a block everyone sees everyone.
-Method: Chen et al., DFlash (2026); layout: what vLLM loads as DFlashDraftModel.
+Method: arXiv:2602.06036; layout: what vLLM loads as DFlashDraftModel.
 """
 
 import torch
