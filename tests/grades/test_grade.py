@@ -191,7 +191,7 @@ def test_the_script_grades_with_the_data_sets_of_the_spec(root, spec):
 
 def test_without_a_sandbox_the_script_refuses_and_writes_nothing(root, spec):
     done = run_script(root, spec, *REFUSING)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.startswith("answers that are programs are graded in a sandbox only")
     assert "Traceback" not in done.stderr
     assert not (root / "grades.parquet").exists()
