@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from specdock.runs.power import POWER_SCHEMA
 from specdock.runs.requests import REQUEST_SCHEMA
 
