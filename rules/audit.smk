@@ -1,0 +1,33 @@
+# A finished study is sealed, so that anyone can prove it again, and exported with its provenance.
+
+
+rule seal:
+    input:
+        tables=rules.tables.output,
+        claims=rules.claims.output,
+        article=rules.render.output,
+        manifests=files.manifests,
+        grades=files.grades,
+        code=files.code("seal"),
+    output:
+        seal="results/{study}/seal.json",
+    log:
+        "logs/seal/{study}.log",
+    params:
+        study=subpath(output.seal, parent=True),
+    message:
+        "Sealing {wildcards.study}"
+    shell:
+        "python scripts/seal.py --study {params.study} --grades {input.grades} 2> {log}"
+
+
+# Proves what is there and makes nothing: a study that was archived is judged as it is.
+rule verify:
+    log:
+        "logs/verify.log",
+    params:
+        study=files.study,
+    message:
+        "Verifying {params.study} from its raw rows"
+    shell:
+        "python scripts/verify.py {params.study} 2>&1 | tee {log}"
