@@ -30,7 +30,7 @@ except SpecdockError as problem:
     raise WorkflowError(f"\n{problem}") from None
 
 # Rules call the interpreter that runs Snakemake, also where its environment is not activated.
-shell.prefix(f"export PATH={Path(sys.executable).parent}:$PATH; ")
+shell.prefix(f"set -euo pipefail; export PATH={Path(sys.executable).parent}:$PATH; ")
 
 # One engine at a time, even where a user's own --resources replace the profile's.
 workflow.global_resources.setdefault("gpu", 1)
@@ -59,6 +59,7 @@ include: "rules/grades.smk"
 include: "rules/tables.smk"
 include: "rules/claims.smk"
 include: "rules/article.smk"
+include: "rules/audit.smk"
 
 
 # Every manifest is named, so that a failed rerun never leaves a stale article behind.
@@ -67,6 +68,7 @@ rule article:
     input:
         files.article,
         files.manifests,
+        f"{files.study}/seal.json",
 
 
 # The page on paper needs a browser, so it is asked for by name.
