@@ -208,3 +208,9 @@ def test_sglang_is_asked_for_the_drafting_account_of_each_request():
     body = ADAPTERS["sglang"].body(speculating, scenario())
     assert body["return_spec_tokens_details"] is True
     assert "return_token_ids" not in body  # refused in a stream
+
+
+def test_a_graph_mode_that_no_arm_asks_for_is_left_to_the_engine(placed):
+    asked = command_of(placed, "vllm-0.27.1", None, {"graphs": "none"})
+    assert "--enforce-eager" in asked
+    assert "--enforce-eager" not in command_of(placed, "vllm-0.27.1", None, {})

@@ -48,9 +48,11 @@ def served_as(arm: ArmSpec) -> Flags:
     named: Flags = {}
     for key, spelled in arm.engine.serve.items():
         value = getattr(arm.serve, key)
+        if value is None:
+            continue
         if isinstance(spelled, dict):
             named |= spelled.get(str(value).lower(), {})
-        elif value is not None:
+        else:
             named[spelled] = value
     return named
 
