@@ -291,7 +291,7 @@ def waterfall(study: Study) -> Iterator[Row]:
         if len(arms) < 2 or not all(rates):
             continue
         whole = between(rates[-1], rates[0])
-        told = whole["low"] is None or whole["low"] > 0 or whole["high"] < 0
+        told = whole["low"] is not None and (whole["low"] > 0 or whole["high"] < 0)
         links = [(arms[0], arms[-1], whole)]
         for (before, a), (after, b) in pairwise(zip(arms, rates, strict=True)):
             links.append((before, after, between(b, a)))
