@@ -31,3 +31,24 @@ rule verify:
         "Verifying {params.study} from its raw rows"
     shell:
         "python scripts/verify.py {params.study} 2>&1 | tee {log}"
+
+
+rule crate:
+    input:
+        f"crates/{files.plan.name}",
+
+
+rule export:
+    input:
+        seal="results/{study}/seal.json",
+        code=files.code("crate"),
+    output:
+        crate=directory("crates/{study}"),
+    log:
+        "logs/crate/{study}.log",
+    params:
+        study=subpath(input.seal, parent=True),
+    message:
+        "Exporting {wildcards.study} as a Workflow Run RO-Crate"
+    shell:
+        "python scripts/crate.py --study {params.study} --out {output.crate} 2> {log}"

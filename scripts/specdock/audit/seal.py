@@ -48,8 +48,8 @@ def files_of_plan(folder: Path, root: Path) -> Iterator[Path]:
 
 
 def _lasts(path: Path) -> bool:
-    """A print of the page is no result: browsers write each anew."""
-    return path.is_file() and path.suffix != ".pdf"
+    """Snakemake's own marks and prints of the page, which a browser writes anew, are no results."""
+    return path.is_file() and path.suffix != ".pdf" and not path.name.startswith(".")
 
 
 def pins_of(plan: dict) -> set[str]:
