@@ -9,6 +9,7 @@ linux=(--only-binary :all: --python-platform x86_64-manylinux_2_34)
 
 case $name in
     specdock | tests) options=(--universal --python-version 3.11) ;;
+    roc-validator) options=("${linux[@]}" --python-version 3.11) ;;
     vllm-*-cpu | train)
         wheels=${PIP_FIND_LINKS:?name the folder or page that has the +cpu wheels of torch}
         options=("${linux[@]}" --python-version 3.11 --find-links "$wheels")

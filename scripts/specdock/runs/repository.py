@@ -11,8 +11,9 @@ def repository_state(root: Path) -> dict:
     commit = _git(root, "rev-parse", "HEAD").strip()
     if not commit:
         return {"commit": "", "patch": "", "dirty": ""}
-    patch = _git(root, "diff", "HEAD", "--", ".", ":!results")
-    untracked = _git(root, "ls-files", "--others", "--exclude-standard", "--", "scripts", "config")
+    patch = _git(root, "diff", "--binary", "HEAD", "--", ".", ":!results")
+    others = ("ls-files", "--others", "--exclude-standard", "--", "scripts", "config", "envs")
+    untracked = _git(root, *others)
     patch += "".join(_as_patch(root / name, name) for name in untracked.splitlines())
     dirty = hashlib.sha256(patch.encode()).hexdigest() if patch else ""
     return {"commit": commit, "patch": patch, "dirty": dirty}
