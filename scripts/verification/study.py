@@ -4,10 +4,11 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 Row = dict
@@ -160,9 +161,18 @@ def read_json(path: Path) -> dict:
 
 def read_rows(path: Path) -> list[Row]:
     try:
-        return pq.ParquetFile(path).read().to_pylist()
+        table = pq.ParquetFile(path).read()
     except (OSError, ValueError) as error:
         raise BrokenLink(f"{path}: {error}") from None
+    # All times are UTC; a machine without time zone data must be able to read them, too.
+    times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
+    for name in times:
+        place, kind = table.schema.get_field_index(name), table.schema.field(name).type
+        table = table.set_column(place, name, table[name].cast(pa.timestamp(kind.unit)))
+    rows = table.to_pylist()
+    for row in rows:
+        row |= {name: row[name] and row[name].replace(tzinfo=UTC) for name in times}
+    return rows
 
 
 def keyed(rows: list[Row], key: str, where: str) -> dict[str, Row]:
