@@ -65,6 +65,12 @@ def test_an_edit_changes_exactly_the_cells_it_decides(tmp_path, file, old, new, 
     assert touched == wanted
 
 
+def test_two_like_arms_have_cells_of_their_own(tmp_path):
+    study = STUDY.replace("  plain: {}", "  plain: {}\n  plain-again: {}")
+    found = cells(write_repository(tmp_path, study))
+    assert len(set(found.values())) == len(found) == 4 * 3 * 2
+
+
 def test_a_new_seed_adds_cells_and_changes_none(tmp_path):
     touched = changed(tmp_path, "config/studies/tiny.yaml", "seeds: [1, 2]", "seeds: [1, 2, 3]")
     assert {seed for _, _, seed in touched} == {3}

@@ -246,7 +246,8 @@ def _session(
 ) -> Session:
     cells = [
         CellSpec(
-            fingerprint=fingerprint([_decides(arm), _load(scenario), seed, code]),
+            # The name keeps two like arms apart, as an A/A control has them.
+            fingerprint=fingerprint([arm.name, _decides(arm), _load(scenario), seed, code]),
             scenario=scenario,
         )
         for scenario, source in scenarios.values()
@@ -270,7 +271,7 @@ def measuring_code(root: Path, adapter: str) -> str:
 
 
 def _decides(arm: ArmSpec) -> dict:
-    """What of an arm decides its results: not its name, note, log patterns or patience."""
+    """What of an arm decides its results: not its note, log patterns or patience."""
     return {
         "engine": arm.engine.model_dump(
             include={"adapter", "version", "device", "flags", "variables", "per_request_steps"}
