@@ -42,11 +42,15 @@ title: A small study of invented answers
 hardware: no machine
 seeds: [1, 2, 3]
 arms:
-  plain-0.27.1: null
-  ngram-0.27.1: null
+  mtp-0.27.1: null
+  mtp: null
+  dflash: null
+  dflash-schedule: null
+  draft-model: null
+  llama-cpp: null
   accounts: {extends: ngram, note: its engine sums up each request, serve: {request_slots: 9}}
   chunks: {extends: ngram, note: its engine tells nothing but chunks, serve: {request_slots: 7}}
-roles: {control: [accounts, chunks], sweep: [accounts, chunks]}
+roles: {incumbent: null, matched: null, candidate: ngram, control: [accounts, chunks], sweep: [accounts, chunks]}
 chain: [plain, ngram]
 drift_control: essays@1
 published: small

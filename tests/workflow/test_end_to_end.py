@@ -14,11 +14,12 @@ STUDY = """
 extends: demo
 title: A tiny study on a real engine
 seeds: [1]
-arms: {plain-0.27.1: null, ngram-0.27.1: null}
-roles: {control: null}
+arms: {mtp-0.27.1: null, mtp: null, dflash-schedule: null, draft-model: null, ngram: null, llama-cpp: null}
+roles: {incumbent: null, matched: null, control: null, sweep: null}
 chain: []
+drift_control: null
 gates:
-  - {arm: ngram, against: plain, metric: output_rate, scenario: essays@2, at_least: -99%}
+  - {arm: dflash, against: plain, metric: output_rate, scenario: essays@2, at_least: -99%}
 scenarios:
   - {workload: essays, streams: 2, requests: 2, max_tokens: 24, thinking: false}
   - {workload: humaneval, streams: 1, requests: 1, max_tokens: 48, grade: humaneval}
@@ -49,14 +50,14 @@ def finished(tmp_path_factory) -> Path:
 def test_the_article_states_what_was_measured(finished):
     cells = pq.read_table(finished / "results/tiny/tables/cells.parquet").to_pylist()
     assert {(cell["arm"], cell["scenario"]) for cell in cells} == {
-        (arm, scenario) for arm in ("plain", "ngram") for scenario in ("essays@2", "humaneval@1")
+        (arm, scenario) for arm in ("plain", "dflash") for scenario in ("essays@2", "humaneval@1")
     }
     for cell in cells:
         assert cell["output_rate"] > 0 and cell["ttft_median"] > 0
         assert cell["completion_tokens"] <= cell["requests"] * 48
         assert "third-party-engine" in cell["remarks"]
     drafted = {cell["arm"]: cell["draft_tokens"] for cell in cells}
-    assert drafted["ngram"] > 0 and not drafted["plain"]
+    assert drafted["dflash"] > 0 and not drafted["plain"]
     page = (finished / "results/tiny/article/article.html").read_text()
     ledger = json.loads((finished / "results/tiny/article/numbers.json").read_text())
     assert "A tiny study on a real engine" in page
