@@ -50,7 +50,12 @@ arms:
   llama-cpp: null
   accounts: {extends: ngram, note: its engine sums up each request, serve: {request_slots: 9}}
   chunks: {extends: ngram, note: its engine tells nothing but chunks, serve: {request_slots: 7}}
-roles: {incumbent: null, matched: null, candidate: ngram, control: [accounts, chunks], sweep: [accounts, chunks]}
+roles:
+  incumbent: null
+  matched: null
+  candidate: ngram
+  control: [accounts, chunks]
+  sweep: [accounts, chunks]
 chain: [plain, ngram]
 drift_control: essays@1
 published: small

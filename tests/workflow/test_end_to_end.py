@@ -14,7 +14,13 @@ STUDY = """
 extends: demo
 title: A tiny study on a real engine
 seeds: [1]
-arms: {mtp-0.27.1: null, mtp: null, dflash-schedule: null, draft-model: null, ngram: null, llama-cpp: null}
+arms:
+  mtp-0.27.1: null
+  mtp: null
+  dflash-schedule: null
+  draft-model: null
+  ngram: null
+  llama-cpp: null
 roles: {incumbent: null, matched: null, control: null, sweep: null}
 chain: []
 drift_control: null
