@@ -36,13 +36,17 @@ class Weights:
 
 
 def read_checkpoint(folder: Path) -> dict[str, Any] | None:
-    """Bytes of the weights by how a step reads them, and config.json; None without safetensors."""
+    """Bytes of the weights by how a step reads them, and config.json; None without the latter.
+
+    The bytes are null where there are no safetensors, as of dummy weights: only a config is served.
+    """
     files = sorted(folder.glob("*.safetensors"))
     config_file = folder / "config.json"
-    if not files or not config_file.is_file():
+    if not config_file.is_file():
         return None
     config = json.loads(config_file.read_text(encoding="utf-8"))
-    return {"weights": asdict(weights(map(read_header, files), config)), "config": config}
+    counted = asdict(weights(map(read_header, files), config)) if files else None
+    return {"weights": counted, "config": config}
 
 
 def read_header(path: Path) -> dict:

@@ -14,8 +14,9 @@ from specdock.environments.build import build
 from specdock.errors import SpecdockError
 from specdock.pins.fetch import ensure_fetched
 from specdock.plan.fingerprint import sha256_of
-from specdock.plan.spec import CellSpec, Pinned, SessionSpec
-from specdock.runs.bandwidth import copy_bandwidth
+from specdock.plan.models import ContainerEnvironment
+from specdock.plan.spec import ArmSpec, CellSpec, Pinned, SessionSpec
+from specdock.runs.bandwidth import card_bandwidth, copy_bandwidth, not_copied
 from specdock.runs.checkpoint import read_checkpoint
 from specdock.runs.host import host_facts
 from specdock.runs.ledger import PACKED, Ledger
@@ -103,16 +104,19 @@ def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
             chosen = cut_prompts(*source, root / placed.target, scenario.prompt_tokens, count)
         return select(chosen, spec.seed, scenario.requests, scenario.warmups)
 
+    adapter = adapter_of(spec.arm.engine)
+    card = gpu_state()
+    variables = adapter.variables(spec.arm, placed)
     return Bench(
         root=root,
-        adapter=adapter_of(spec.arm.engine),
+        adapter=adapter,
         placed=placed,
         prompts=prompts,
         facts={
             **repository_state(root),
             "packages": environment.packages,
             "lock_sha256": environment.lock_sha256,
-            "gpu": gpu_state(),
+            "gpu": card | _card_copy(spec.arm, environment.python, variables, card, root),
             "host": {**host_facts(), "copy_bandwidth": copy_bandwidth()},
             "checkpoints": {
                 "target": read_checkpoint(root / placed.target),
@@ -122,3 +126,16 @@ def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
         power=sampler,
         progress=progress,
     )
+
+
+def _card_copy(arm: ArmSpec, python: Path, variables: dict, card: dict, root: Path) -> dict:
+    """The card's bandwidth by copying, where the engine's own torch can be asked for it."""
+    if arm.engine.device != "cuda":
+        return not_copied("the engine computes on the processor")
+    if "absent" in card:
+        return not_copied(card["absent"])
+    if isinstance(arm.engine.environment, ContainerEnvironment):
+        return not_copied("the engine's torch is inside an image")
+    if not python.name.startswith("python"):
+        return not_copied(f"{python.name} is a binary without torch")
+    return card_bandwidth(python, variables, root)

@@ -51,7 +51,7 @@ def limit(measured: Measured) -> Iterator[dict]:
     for scenario, arm in product(measured.scenarios, measured.arms):
         start = by_arm.get(arm)
         rates = measured.values("output_rate", [arm], [scenario])[0, 0]
-        if start is None or not start["checkpoints"].get("target") or np.isnan(rates).all():
+        if start is None or not _counted(start["checkpoints"]) or np.isnan(rates).all():
             continue
         spec = measured.plan["arms"][arm]
         bandwidth, source = _bandwidth(measured, start, spec["engine"]["device"])
@@ -75,6 +75,12 @@ def limit(measured: Measured) -> Iterator[dict]:
             **based_on(rate),
             **measured.behind([arm], [scenario]),
         }
+
+
+def _counted(checkpoints: Mapping) -> bool:
+    """Whether the bytes of the target, and of the drafter if there is one, were counted."""
+    target, drafter = checkpoints.get("target"), checkpoints.get("drafter")
+    return bool(target and target["weights"] and (not drafter or drafter["weights"]))
 
 
 def _bandwidth(
