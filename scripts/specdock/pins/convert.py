@@ -15,6 +15,7 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence
 
 from specdock.errors import SpecdockError
+from specdock.pins.weightless import weightless
 
 _CONTROL_TOKEN = 3  # gguf.TokenType.CONTROL
 _SUPPORTED = {
@@ -67,7 +68,8 @@ def gguf_to_safetensors(files: list[Path], out: Path) -> list[Path]:
 
 
 RECIPES: dict[str, Callable[[list[Path], Path], list[Path]]] = {
-    "gguf-to-safetensors": gguf_to_safetensors
+    "gguf-to-safetensors": gguf_to_safetensors,
+    "weightless": weightless,
 }
 
 

@@ -106,7 +106,7 @@ class Checkpoint(Model):
     description: str
     licence: str
     source: Source
-    convert: Literal["gguf-to-safetensors"] | None = None
+    convert: Literal["gguf-to-safetensors", "weightless"] | None = None
     derive: Derivation | None = None
     synthetic: bool = Field(False, description="weights are dummies: speed only")
 
