@@ -113,3 +113,25 @@ def test_the_editor_schema_is_in_step_with_the_models():
 )
 def test_every_study_of_this_repository_resolves(path):
     assert resolve(ROOT, path.stem).sessions
+
+
+def test_an_archived_study_speaks_only_of_arms_that_were_measured(tmp_path):
+    gates = [
+        f"{{arm: {arm}, against: {against}, metric: output_rate, scenario: essays@1, at_least: 0}}"
+        for arm, against in [("ngram", "plain"), ("plain", "ngram"), ("ngram-old", "plain")]
+    ]
+    more = f"chain: [plain, ngram, ngram-old]\ngates: [{', '.join(gates)}]\n"
+    root = write_repository(tmp_path, STUDY + more)
+    for session in resolve(root, "tiny").sessions:
+        arm, seed, fp = session.key
+        if arm != "ngram":
+            pack = root / f"results/tiny/raw/{arm}/seed-{seed}/{fp}"
+            pack.mkdir(parents=True)
+            (pack / "manifest.json").write_text(json.dumps({"spec": session.spec.model_dump()}))
+    study = root / "config/studies/tiny.yaml"
+    study.write_text(f"{study.read_text()}\narchived: true\n")
+    plan = resolve(root, "tiny")
+    assert set(plan.arms) == {"plain", "ngram-old"}
+    assert plan.study.roles == {"reference": "plain"}
+    assert plan.study.chain == ["plain", "ngram-old"]
+    assert [(gate.arm, gate.against) for gate in plan.study.gates] == [("ngram-old", "plain")]

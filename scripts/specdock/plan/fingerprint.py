@@ -28,7 +28,8 @@ def sha256_of(path: Path) -> str:
 def code_fingerprint(paths: Iterable[Path], root: Path) -> str:
     """Fingerprint of Python modules by their syntax trees.
 
-    Comments, docstrings and formatting decide no result, so they change no fingerprint.
+    Comments, docstrings and formatting decide no result, so they change no fingerprint; nor does
+    the Python that parses them, whose newer versions only add fields that are empty here.
     """
     return fingerprint(
         {str(path.relative_to(root)): _meaning(path.read_text("utf-8")) for path in sorted(paths)}
@@ -43,4 +44,13 @@ def _meaning(source: str) -> str:
             continue
         if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
             node.body = body[1:] or [ast.Pass()]
-    return ast.dump(tree, annotate_fields=False)
+    return canonical(_without_empty_fields(tree))
+
+
+def _without_empty_fields(node: object) -> object:
+    if isinstance(node, ast.AST):
+        fields = {name: _without_empty_fields(value) for name, value in ast.iter_fields(node)}
+        return [type(node).__name__, {k: v for k, v in fields.items() if v not in (None, [])}]
+    if isinstance(node, list):
+        return [_without_empty_fields(part) for part in node]
+    return node if isinstance(node, str | int | float | bool | None) else repr(node)

@@ -135,7 +135,8 @@ def resolved_study(plan: Plan) -> dict:
 def _archived(root: Path, name: str, study: Study) -> Plan:
     """The plan of an archived study: the sessions that its committed manifests state.
 
-    Config and code may have moved on since it was measured; they no longer decide its paths.
+    Config and code may have moved on since it was measured; they no longer decide its paths. Arms
+    that were planned and never measured are left out, of roles, chain and gates, too.
     """
     found = [
         Session(SessionSpec.model_validate(json.loads(path.read_text("utf-8"))["spec"]), fp)
@@ -149,7 +150,23 @@ def _archived(root: Path, name: str, study: Study) -> Plan:
     arms = {session.spec.arm.name: session.spec.arm for session in sessions}
     scenarios = {c.scenario.id: c.scenario for s in sessions for c in s.spec.cells}
     ordered = {arm: arms[arm] for arm in study.arms if arm in arms}
-    return Plan(name, study, ordered, scenarios, sessions)
+    return Plan(name, _of_arms(study, set(ordered)), ordered, scenarios, sessions)
+
+
+def _of_arms(study: Study, arms: set[str]) -> Study:
+    """The study as far as it speaks of these arms."""
+    roles = {
+        role: [arm for arm in named if arm in arms] if isinstance(named, list) else named
+        for role, named in study.roles.items()
+        if isinstance(named, list) or named in arms
+    }
+    return study.model_copy(
+        update={
+            "roles": {role: named for role, named in roles.items() if named},
+            "chain": [arm for arm in study.chain if arm in arms],
+            "gates": [gate for gate in study.gates if {gate.arm, gate.against} <= {*arms, None}],
+        }
+    )
 
 
 def _order(study: Study) -> list[tuple[str, int]]:
