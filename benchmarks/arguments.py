@@ -1,16 +1,18 @@
-"""Times every table of the argument for a study of 60 arms x 30 scenarios x 5 seeds.
+"""Times every table of claims for a study of 60 arms x 30 scenarios x 5 seeds.
 
     PYTHONPATH=scripts:tests/article python benchmarks/arguments.py
 
-The data are invented; only the time is meant. The limit is 60 s on two cores; over it the exit code
-is 1.
+The data are invented; only the time is meant. Wall time stands beside the processor time that was
+spent, which other work on the machine does not change. The limit is 60 s on two cores; over it the
+exit code is 1.
 """
 
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from unittest.mock import patch
 
 import synthetic_study
@@ -18,6 +20,7 @@ from synthetic_study import SyntheticStudy
 
 from specdock.claims.arguments import ARGUMENTS
 from specdock.claims.arguments.measured import Measured
+from specdock.claims.build import build_claims
 
 LEVELS = [1, 2, 4, 8, 16, 32]
 SWEPT = [f"swept-{index}" for index in range(56)]
@@ -42,20 +45,28 @@ STUDY = SyntheticStudy(
 LIMIT = 60.0
 
 
+def timed(name: str, work: Callable[[], object]) -> tuple[float, float]:
+    """Seconds on the wall and on the processor that `work` takes, printed."""
+    wall, spent = perf_counter(), process_time()
+    work()
+    wall, spent = perf_counter() - wall, process_time() - spent
+    print(f"{wall:8.2f} s, processor {spent:6.2f} s  {name}", flush=True)
+    return wall, spent
+
+
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
         with patch.object(synthetic_study, "build_claims"):
-            study = STUDY.write(Path(folder))
+            study = STUDY.write(root)
         plan = json.loads((study / "plan.json").read_text(encoding="utf-8"))
-        measured = Measured(plan, study / "tables", Path(folder))
-        total = 0.0
+        measured = Measured(plan, study / "tables", root)
         for name, argument in ARGUMENTS.items():
-            start = perf_counter()
-            rows = sum(1 for _ in argument.rows(measured))
-            total += perf_counter() - start
-            print(f"{perf_counter() - start:8.2f} s  {name}, {rows:,} rows", flush=True)
-    print(f"{total:8.2f} s  in all, limit {LIMIT:.0f} s")
-    return int(total > LIMIT)
+            timed(name, lambda rows=argument.rows: list(rows(measured)))
+        tables = study / "tables", root, study / "claims"
+        wall, _ = timed("all claims, written", lambda: build_claims(plan, *tables))
+        print(f"The limit is {LIMIT:.0f} s.")
+    return int(wall > LIMIT)
 
 
 if __name__ == "__main__":

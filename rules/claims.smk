@@ -23,6 +23,7 @@ rule claims:
         positions="results/{study}/claims/positions.parquet",
         steps="results/{study}/claims/steps.parquet",
         waterfall="results/{study}/claims/waterfall.parquet",
+        contrasts="results/{study}/claims/contrasts.parquet",
         waits="results/{study}/claims/waits.parquet",
         crossings="results/{study}/claims/crossings.parquet",
         schedules="results/{study}/claims/schedules.parquet",

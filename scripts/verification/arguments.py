@@ -15,6 +15,7 @@ ARGUMENTS: dict[str, tuple[Callable[[Study], Iterator[Row]], tuple[str, ...]]] =
     "positions": (speed.positions, ("scenario", "arm", "position")),
     "steps": (speed.steps, ("scenario", "arm", "against")),
     "waterfall": (speed.waterfall, ("scenario", "step")),
+    "contrasts": (speed.contrasts, ("question", "arm")),
     "waits": (speed.waits, ("scenario", "arm")),
     "crossings": (speed.crossings, ("series", "arm", "against")),
     "sweep": (speed.sweep, ("scenario", "arm", "against")),

@@ -6,7 +6,7 @@ from statistics import median
 
 from verification.claims import listed, pairs_of
 from verification.measured import behind, places, requests, seeds_and_basis, speculates, spelled
-from verification.statistics import crossed
+from verification.statistics import share, share_difference
 from verification.study import Row, Study
 
 
@@ -24,10 +24,8 @@ def accuracy(study: Study) -> Iterator[Row]:
     """Share correct, prompts and starts crossed."""
     for arm, scenario in places(study):
         if own := answers(study, arm, scenario):
-            table = [list(start.values()) for start in own.values()]
-            found = crossed(
-                [[start[p] for p in sorted(start)] for start in own.values()], (1, 1, 0, 0)
-            )
+            table = [[start[p] for p in sorted(start)] for start in own.values()]
+            found = share(table)
             key = {"scenario": scenario, "arm": arm, "prompts": len(table[0])}
             more = seeds_and_basis(found, len(own) == 1) | behind(study, [arm], [scenario])
             yield key | spelled("share", found, log=False) | more
@@ -45,7 +43,7 @@ def accuracy_pairs(study: Study) -> Iterator[Row]:
             if len(prompts) < 2:
                 continue
             pairs = [[(ours[s][p], theirs[s][p]) for p in prompts] for s in starts]
-            found = crossed([[a - b for a, b in start] for start in pairs], (1, -1))
+            found = share_difference([[a - b for a, b in start] for start in pairs])
             yield {
                 "scenario": scenario,
                 "arm": arm,
@@ -118,9 +116,9 @@ def agreement(ours: dict[int, dict], plain: dict[int, dict], compared_as: str, b
         tables.append([[float(x == y) for x, y in start] for start in both])
         apart = [first_difference(x, y) for start in both for x, y in start if x != y]
         row[f"{name}divergence"] = median(apart) if apart else None
-    same, control = (crossed(table, (1, 1, 0, 0)) for table in tables)
+    same, control = map(share, tables)
     apart = [[a - b for a, b in zip(*both, strict=True)] for both in zip(*tables, strict=True)]
-    difference = crossed(apart, (1, -1))
+    difference = share_difference(apart)
     row |= spelled("same", same, log=False) | spelled("control", control, log=False)
     row |= spelled("difference", difference, log=False) | {"verdict": verdict(difference, band)}
     return row | seeds_and_basis(difference, len(pairs) == 1)

@@ -73,15 +73,25 @@ def steps(study: Study) -> Iterator[Row]:
             cost = between(ours, theirs)
             gain = {seed: length[seed] - ours[seed] for seed in length.keys() & ours.keys()}
             worth = between(gain, {seed: -value for seed, value in theirs.items()})
+            rate, plain_rate = (logs(study, "output_rate", a, scenario) for a in (arm, plain))
+            rest = between(
+                {seed: rate[seed] - gain[seed] for seed in rate.keys() & gain.keys()},
+                {s: plain_rate[s] + theirs[s] for s in plain_rate.keys() & theirs.keys()},
+            )
+            band = study.plan["band"].get("output_rate", 0.0)
             yield {
                 "scenario": scenario,
                 "arm": arm,
                 "against": plain,
                 "step_time": math.exp(level(ours)["value"]),
                 "plain_step_time": math.exp(level(theirs)["value"]),
-                "length": math.exp(level(length)["value"]),
+                **spelled("length", level(length)),
                 **spelled("cost", cost),
                 **spelled("worth", worth),
+                **spelled("rate", between(rate, plain_rate)),
+                **spelled("rest", rest),
+                "band": band,
+                "verdict": judge(rest, math.log1p(band), True)[0],
                 **seeds_and_basis(cost),
                 **behind(study, [arm, plain], [scenario]),
             }
@@ -252,3 +262,49 @@ def sweep(study: Study) -> Iterator[Row]:
             **seeds_and_basis(found),
             **behind(study, [arm, against], [scenario]),
         }
+
+
+ENGINE = ("engine", "engine_name", "environment")
+TARGET = ("target",)
+DRAFTER = ("drafter", "speculation.drafter", "speculation.drafter_quantization")
+LABELS = ("name", "note", "evidence", "ready_timeout")
+
+
+def contrasts(study: Study) -> Iterator[Row]:
+    """What two arms of a pair have, and whether they differ in that alone; the pairs are those that
+    the table names."""
+    for row in study.table("claims/contrasts.parquet"):
+        arm, base = (study.plan["arms"][row[name]] for name in ("arm", "against"))
+        paths, told = {
+            "engine": (ENGINE, lambda each: each["engine_name"]),
+            "target precision": (TARGET, lambda each: each["target"]["checkpoint"]["precision"]),
+            "drafter precision": (DRAFTER, drafter_precision),
+        }[row["question"]]
+        changed = set(differing(arm, base))
+        own = {path for path in changed for p in paths if path == p or path.startswith(f"{p}.")}
+        yield {
+            "question": row["question"],
+            "arm": row["arm"],
+            "against": row["against"],
+            "before": told(base),
+            "after": told(arm),
+            "clean": own == changed if own else None,
+        }
+
+
+def drafter_precision(arm: Row) -> str:
+    kept = arm["drafter"]["checkpoint"].get("precision") if arm["drafter"] else None
+    return arm["speculation"].get("drafter_quantization") or kept or "as trained"
+
+
+def differing(one: object, other: object, path: str = "") -> Iterator[str]:
+    """Paths at which two resolved arms have other values; what only names an arm is left out."""
+    if not isinstance(one, dict) and not isinstance(other, dict):
+        if one != other:
+            yield path
+        return
+    one, other = (side if isinstance(side, dict) else {} for side in (one, other))
+    for key in {**one, **other}:
+        if path or key not in LABELS:
+            inner = f"{path}.{key}" if path else key
+            yield from differing(one.get(key), other.get(key), inner)

@@ -1,6 +1,7 @@
-"""Student's intervals between starts, on the working scale: logarithms, or plain numbers."""
+"""Intervals: Student's between starts, of logarithms or plain numbers, and those of shares."""
 
 import math
+from collections.abc import Callable
 from functools import cache
 from statistics import fmean
 
@@ -29,13 +30,54 @@ def level(values: dict[int, float]) -> Row:
     return interval(fmean(known), variance(known) / len(known), len(known) - 1, len(known))
 
 
-def crossed(outcomes: list[list[float]], imagined: tuple[int, ...]) -> Row:
-    """Mean of outcomes, starts down and prompts across, with both taken as samples.
+def share(correct: list[list[float]]) -> Row:
+    """Share of true outcomes, starts down and prompts across: Wilson's score interval (1927) for
+    as many independent answers as would tell as much, by bisection on its statistic."""
+    value = fmean(map(fmean, correct))
+    n, z = independent(correct)
 
-    Imagined prompts mend shares near one (Agresti & Coull 1998, Bonett & Price 2012); the variance
-    is that between prompts, plus what starts show beyond noise (Searle et al. 1992, chapter 4).
+    def off(p: float) -> float:
+        return (value - p) / math.sqrt(p * (1 - p) / n) if 0 < p < 1 else 0.0
+
+    return scored(value, off, z, 0.0, 1.0) | {"seeds": len(correct)}
+
+
+def share_difference(apart: list[list[float]]) -> Row:
+    """Share correct less another's, from paired outcomes of -1, 0 and 1: Tango's score interval
+    (1998), by bisection on his statistic."""
+    value = fmean(map(fmean, apart))
+    n, z = independent(apart)
+    gained, lost = (
+        n * fmean(fmean(max(s * x, 0) for x in start) for start in apart) for s in (1, -1)
+    )
+
+    def off(d: float) -> float:
+        linear = gained + lost - (2 * n - gained + lost) * d
+        root = math.sqrt(max(linear**2 + 8 * n * lost * d * (1 - d), 0))
+        spread = n * ((root + linear) / (2 * n) + d * (1 - d))
+        return (gained - lost - n * d) / math.sqrt(spread) if spread > 0 else 0.0
+
+    return scored(value, off, z, -1.0, 1.0) | {"seeds": len(apart)}
+
+
+def scored(value: float, off: Callable[[float], float], z: float, least: float, most: float) -> Row:
+    """The values whose statistic is at most z away from nothing."""
+    ends = {}
+    for name, far in (("low", least), ("high", most)):
+        near = value
+        for _ in range(80):
+            middle = (near + far) / 2
+            near, far = (middle, far) if abs(off(middle)) <= z else (near, middle)
+        ends[name] = near
+    return {"value": value} | ends
+
+
+def independent(table: list[list[float]]) -> tuple[float, float]:
+    """How many independent outcomes tell as much of the mean as these, and Student's quantile.
+
+    The variance of the mean is that between prompts, plus what starts show beyond noise (Searle et
+    al. 1992, chapter 4).
     """
-    table = [[*start, *imagined] for start in outcomes]
     n, p = len(table), len(table[0])
     by_start, by_prompt = [fmean(start) for start in table], [*map(fmean, zip(*table, strict=True))]
     mean = fmean(by_start)
@@ -53,11 +95,10 @@ def crossed(outcomes: list[list[float]], imagined: tuple[int, ...]) -> Row:
         if starts > noise * (1 + ROUNDING):
             total += starts - noise
             spent += starts**2 / (n - 1) + noise**2 / ((n - 1) * (p - 1))
-        error, freedom = total / (n * p), max(total**2 / spent, n - 1)
-    half = student((1 + LEVEL) / 2, freedom) * math.sqrt(error)
-    least, most = min(0, *imagined), max(imagined)
-    low, high = max(mean - half, least), min(mean + half, most)
-    return {"value": fmean(map(fmean, outcomes)), "low": low, "high": high, "seeds": n}
+        error, freedom = total / (n * p), max(total**2 / spent, n - 1) if spent else p - 1.0
+    alone = sum((value - mean) ** 2 for start in table for value in start) / n / (p - 1)
+    answers = float(p) if not alone else min(max(alone / error, 1), n * p) if error else n * p
+    return answers, student((1 + LEVEL) / 2, freedom)
 
 
 def variance(values: list[float]) -> float:

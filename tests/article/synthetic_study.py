@@ -44,7 +44,16 @@ SHAPE = {
 
 # Arms, roles and plans that fill every section of the article.
 WHOLE: dict = {
-    "arms": ["plain", "ngram", "drafter", "short", "scheduled"],
+    "arms": [
+        "plain",
+        "ngram",
+        "drafter",
+        "short",
+        "scheduled",
+        "elsewhere",
+        "fp8-target",
+        "fp8-drafter",
+    ],
     "roles": {
         "reference": "plain",
         "incumbent": "ngram",
@@ -57,6 +66,15 @@ WHOLE: dict = {
     "schedules": {"scheduled": {"1-2": 5, "3-4": 3}},
     "chain": ["plain", "ngram", "drafter"],
     "drift_control": "essays@1",
+    "variants": {
+        "elsewhere": ("drafter", {"engine_name": "other-engine", "engine.adapter": "other"}),
+        "fp8-target": (
+            "drafter",
+            {"target.name": "tiny-target-fp8", "target.checkpoint.precision": "FP8"},
+        ),
+        "fp8-drafter": ("drafter", {"speculation.drafter_quantization": "fp8_per_tensor"}),
+    },
+    "gated": "fp8-drafter",
 }
 
 RULES = """rule resolve:
@@ -121,6 +139,9 @@ class SyntheticStudy:
     schedules: dict[str, dict[str, int]] = field(default_factory=dict)
     drift_control: str | None = None
     slots: int = 16
+    # By arm: the arm that it is like, and what it has instead, by dotted path of its spec.
+    variants: dict[str, tuple[str, dict[str, object]]] = field(default_factory=dict)
+    gated: str | None = None
     name: str = "synthetic"
 
     def write(self, root: Path) -> Path:
@@ -149,6 +170,10 @@ class SyntheticStudy:
 
     # The plan
 
+    def _like(self, arm: str) -> str:
+        """The arm whose spec an arm has, but for its changes."""
+        return self.variants.get(arm, (arm, {}))[0]
+
     def _first(self, role: str) -> str | None:
         """The first arm that plays a role."""
         arms = self.roles.get(role)
@@ -174,9 +199,10 @@ class SyntheticStudy:
         ]
 
     def _arm(self, arm: str) -> dict:
-        plain = arm == self._first("reference")
-        drafter = arm == self._first("candidate")
-        return {
+        like, changes = self.variants.get(arm, (arm, {}))
+        plain = like == self._first("reference")
+        drafter = like == self._first("candidate")
+        spec = {
             "name": arm,
             "engine_name": "vllm-0.32.0-cpu",
             "engine": {
@@ -187,8 +213,8 @@ class SyntheticStudy:
                 "environment": {"kind": "venv", "lock": "envs/vllm-0.32.0-cpu.lock"},
             },
             "environment": "e" * 16,
-            "target": {"name": "tiny-target", "pin": "a" * 16},
-            "drafter": {"name": "tiny-drafter", "pin": "d" * 16} if drafter else None,
+            "target": _pinned("tiny-target", "a"),
+            "drafter": _pinned("tiny-drafter", "d") if drafter else None,
             "speculation": {
                 "method": "none" if plain else "draft_model" if drafter else "ngram",
                 "draft_tokens": None if plain else self.drafts.get(arm, 5),
@@ -198,6 +224,13 @@ class SyntheticStudy:
             "note": self.note,
             "ready_timeout": 600,
         }
+        for path, value in changes.items():
+            *parents, last = path.split(".")
+            inner = spec
+            for key in parents:
+                inner = inner[key]
+            inner[last] = value
+        return spec
 
     def _plan(self) -> dict:
         return {
@@ -233,6 +266,10 @@ class SyntheticStudy:
         if incumbent:
             against = {"against": incumbent, "metric": "output_rate"}
             gates.append({**of, **against, "at_least": 0.03})
+        if self.gated:
+            own = {"arm": self.gated, "against": candidate, "scenario": "essays@1"}
+            gates.append({**own, "metric": "output_rate", "no_worse_than": 0.05})
+            gates.append({**own, "metric": "tpot_median", "no_worse_than": 0.1})
         return [limits | gate for gate in gates]
 
     def _write_config(self, root: Path) -> None:
@@ -251,7 +288,8 @@ class SyntheticStudy:
         if not self._speculates(arm):
             return base
         speed_up = SPEED_UP.get(workload, 1.5)
-        return base * speed_up * (TILT[self.outcome] if arm == self._first("candidate") else 1.0)
+        drafter = self._like(arm) == self._first("candidate")
+        return base * speed_up * (TILT[self.outcome] if drafter else 1.0)
 
     def _session(
         self,
@@ -268,6 +306,7 @@ class SyntheticStudy:
         folder.mkdir(parents=True, exist_ok=True)
         raw_file = str((folder / "requests.parquet").relative_to(root))
         session = f"{arm}.seed-{seed}"
+        drafts = self._like(arm) == self._first("candidate")
         start = datetime(2026, 11, 29, 9, tzinfo=UTC) + timedelta(minutes=5 * order)
         cells, raw, rows, first = [], [], [], 0
         for scenario in self._scenarios():
@@ -291,18 +330,18 @@ class SyntheticStudy:
             "arm": arm,
             "seed": seed,
             "session": session,
-            "engine": "vllm-0.32.0-cpu",
+            "engine": self._arm(arm)["engine_name"],
             "engine_version": self.engine_version,
             "started_at": start,
             "ready_after": 31.5 + rng.normal(0, 2),
             "order": order,
-            "kv_pool_tokens": 120_000 if arm != self._first("candidate") else 96_000,
+            "kv_pool_tokens": 96_000 if drafts else 120_000,
             "request_slots": self.slots,
             "argv": ["vllm", "serve", "resources/tiny-target", "--port", "18100", "--arm", arm],
             "environment": json.dumps({"VLLM_CPU_KVCACHE_SPACE": "1"}),
             "lock_sha256": hashlib.sha256(b"lock").hexdigest(),
             "target": f"tiny-target.{'a' * 16}",
-            "drafter": f"tiny-drafter.{'d' * 16}" if arm == self._first("candidate") else None,
+            "drafter": f"tiny-drafter.{'d' * 16}" if drafts else None,
             "gpu": json.dumps({"absent": "no NVIDIA driver on this machine"}),
             "checkpoints": json.dumps(self._checkpoints(arm)),
             "host": json.dumps(HOST),
@@ -321,9 +360,10 @@ class SyntheticStudy:
         }
 
     def _checkpoints(self, arm: str) -> dict:
+        candidate = self._first("candidate")
         target = {"weights": WEIGHTS, "config": SHAPE}
         small = {"weights": WEIGHTS | {"body": 20_000_000, "head": 0}, "config": SHAPE}
-        return {"target": target, "drafter": small if arm == self._first("candidate") else None}
+        return {"target": target, "drafter": small if self._like(arm) == candidate else None}
 
     def _cell(
         self,
@@ -398,7 +438,7 @@ class SyntheticStudy:
             "workload": scenario["workload"],
             "streams": streams,
             "sampling": "greedy",
-            "engine": "vllm-0.32.0-cpu",
+            "engine": self._arm(arm)["engine_name"],
             "fixed_length": False,
             "synthetic": True,
             "usable": not bad,
@@ -434,6 +474,11 @@ class SyntheticStudy:
             "raw_rows": list(range(first, first + n)),
         }
         return cell, _table(columns | raw, REQUEST_SCHEMA), _table(columns | table, REQUESTS)
+
+
+def _pinned(name: str, letter: str) -> dict:
+    checkpoint = {"model": name, "precision": "BF16"}
+    return {"name": name, "pin": letter * 16, "checkpoint": checkpoint}
 
 
 def _by_position(accepted: np.ndarray) -> list[float]:

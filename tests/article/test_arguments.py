@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from synthetic_study import WEIGHTS, WHOLE, SyntheticStudy
 from specdock.claims.accuracy import share_difference
 from specdock.claims.arguments import ARGUMENTS
 from specdock.claims.arguments.chain import chain
+from specdock.claims.arguments.contrasts import contrasts
 from specdock.claims.arguments.limit import limit
 from specdock.claims.arguments.load import crossings
 from specdock.claims.arguments.measured import Measured
@@ -50,6 +52,12 @@ def rewrite(file: Path, column: str, change) -> None:
     values = pa.array([change(row) for row in table.to_pylist()], field.type)
     place = table.schema.get_field_index(column)
     pq.write_table(table.set_column(place, field, values), file)
+
+
+def rates_of(folder: Path) -> dict[tuple[str, str], float]:
+    """Output rates by arm and scenario."""
+    rows = rows_of(folder, "estimates", metric="output_rate")
+    return {(row["arm"], row["scenario"]): row["value"] for row in rows}
 
 
 def claims_again(folder: Path) -> None:
@@ -184,6 +192,26 @@ def test_a_step_is_worth_its_length_over_its_cost(study):
         assert row["cost"] == pytest.approx(row["step_time"] / row["plain_step_time"])
 
 
+def test_what_the_steps_predict_and_what_came_out_make_the_rest(study):
+    rates = rates_of(study)
+    for row in rows_of(study, "steps"):
+        ours, plain = (rates[arm, row["scenario"]] for arm in (row["arm"], "plain"))
+        assert row["rate"] == pytest.approx(ours / plain)
+        assert row["rest"] == pytest.approx(row["rate"] / row["worth"])
+        assert row["rest_low"] < row["rest"] < row["rest_high"]
+
+
+def test_an_arm_that_loses_time_outside_its_steps_falls_short_of_them(fresh):
+    rewrite(
+        fresh / "tables/cells.parquet",
+        "output_rate",
+        lambda row: row["output_rate"] * (0.5 if row["arm"] == "drafter" else 1),
+    )
+    claims_again(fresh)
+    assert {row["verdict"] for row in rows_of(fresh, "steps", arm="drafter")} == {"worse"}
+    assert "worse" not in {row["verdict"] for row in rows_of(fresh, "steps", arm="ngram")}
+
+
 # The chain and the sweep
 
 
@@ -238,6 +266,58 @@ def test_the_sweep_is_held_against_the_arm_that_it_varies_and_sorted_by_effect(w
     assert short["changes"] == "speculation.draft_tokens: 5 → 3"
 
 
+# Arms that ask a question of their own
+
+
+def contrasts_of(folder: Path, change: Callable[[dict], object]) -> dict[tuple[str, str], dict]:
+    """The pairs by question and arm, after a change of the arms' specs."""
+    measured = measured_of(folder)
+    change(measured.plan["arms"])
+    return {(row["question"], row["arm"]): row for row in contrasts(measured)}
+
+
+def test_arms_that_differ_from_a_role_in_one_thing_ask_what_it_did(whole):
+    found = contrasts_of(whole, lambda arms: None)
+    assert {key: (row["against"], row["before"], row["after"]) for key, row in found.items()} == {
+        ("engine", "elsewhere"): ("drafter", "vllm-0.32.0-cpu", "other-engine"),
+        ("target precision", "fp8-target"): ("drafter", "BF16", "FP8"),
+        ("drafter precision", "fp8-drafter"): ("drafter", "BF16", "fp8_per_tensor"),
+    }
+    assert all(row["clean"] and row["others"] is None for row in found.values())
+
+
+def test_another_program_may_bring_flags_of_its_own_and_says_so(whole):
+    found = contrasts_of(whole, lambda arms: arms["elsewhere"]["serve"].update(request_slots=4))
+    row = found["engine", "elsewhere"]
+    assert row["others"] == "slots" and not row["clean"]
+    assert "serve.request_slots: 16 → 4" in row["changes"]
+
+
+def test_another_version_has_to_be_all_that_differs(whole):
+    def newer(arms: dict) -> None:
+        arms["elsewhere"]["engine"]["adapter"] = "vllm"
+
+    def newer_with_slots(arms: dict) -> None:
+        newer(arms)
+        arms["elsewhere"]["serve"]["request_slots"] = 4
+
+    assert ("engine", "elsewhere") in contrasts_of(whole, newer)
+    assert ("engine", "elsewhere") not in contrasts_of(whole, newer_with_slots)
+
+
+@pytest.mark.parametrize("arm", ["elsewhere", "fp8-target", "fp8-drafter"])
+def test_an_arm_that_drafts_in_another_way_asks_none_of_these(whole, arm):
+    found = contrasts_of(whole, lambda arms: arms[arm]["speculation"].update(method="mtp"))
+    assert arm not in {asked for _, asked in found}
+
+
+def test_another_model_is_no_other_precision(whole):
+    def other_model(arms: dict) -> None:
+        arms["fp8-target"]["target"]["checkpoint"]["model"] = "another"
+
+    assert ("target precision", "fp8-target") not in contrasts_of(whole, other_model)
+
+
 # Under load
 
 
@@ -267,13 +347,9 @@ def test_a_schedule_is_recommended_from_static_arms_and_held_against_the_one_ser
     assert recommended[0]["arms"] == "ngram, short" and recommended[-1]["last"] == 4
     served = rows_of(whole, "scheduled", arm="scheduled")
     assert [row["draft_tokens"] for row in served] == [5, 3]
-    rates = (
-        pq.read_table(whole / "claims/estimates.parquet")
-        .to_pandas()
-        .set_index(["metric", "arm", "scenario"])["value"]
-    )
-    assert served[0]["promised"] == rates["output_rate", "ngram", "essays@1"]
-    assert served[1]["promised"] == rates["output_rate", "short", "essays@4"]
+    rates = rates_of(whole)
+    assert served[0]["promised"] == rates["ngram", "essays@1"]
+    assert served[1]["promised"] == rates["short", "essays@4"]
 
 
 # The bill, the limit, the drift

@@ -99,14 +99,34 @@ def test_another_method_is_one_factor_with_its_drafter_and_draft_length():
     assert factors(changed_factors(arm(), dflash)) == ("speculation",)
 
 
-def test_another_drafter_or_its_quantisation_is_the_drafter_factor():
+def test_a_drafter_quantised_as_it_is_loaded_changes_its_precision():
     speculation = Speculation(method="mtp", draft_tokens=3, drafter_quantization="fp8_per_tensor")
 
     changes = changed_factors(arm(), arm(speculation=speculation.model_dump()))
 
     assert changes == [
-        Change("drafter", "speculation.drafter_quantization", None, "fp8_per_tensor")
+        Change("drafter precision", "speculation.drafter_quantization", None, "fp8_per_tensor")
     ]
+
+
+@pytest.mark.parametrize("part", ["target", "drafter"])
+@pytest.mark.parametrize(
+    ("model", "precision", "factor"),
+    [("qwen", "NVFP4", "{} precision"), ("qwen", "BF16", "{}"), ("glm", "NVFP4", "{}")],
+)
+def test_the_same_model_in_another_precision_is_no_other_model(part, model, precision, factor):
+    given = {"name": "a", "pin": "1", "checkpoint": {"model": "qwen", "precision": "BF16"}}
+    other = {"name": "b", "pin": "2", "checkpoint": {"model": model, "precision": precision}}
+
+    found = factors(changed_factors(arm(**{part: given}), arm(**{part: other})))
+
+    assert found == (factor.format(part),)
+
+
+def test_checkpoints_whose_model_is_not_stated_are_other_models():
+    other = {"name": "b", "pin": "2", "checkpoint": {"model": None, "precision": None}}
+
+    assert factors(changed_factors(arm(), arm(target=other))) == ("target",)
 
 
 def test_flags_graphs_and_variables_are_told_apart():

@@ -164,8 +164,9 @@ def paint_ranges(axes: Axes, panel: Panel) -> None:
     axes.set_xlim(left=0)
 
 
-def paint_against(y_label: str) -> Callable[[Axes, Panel], None]:
-    """One metric against another, a labelled dot an arm, the reference as a level."""
+def paint_against(y_label: str, break_even: bool = False) -> Callable[[Axes, Panel], None]:
+    """One metric against another, a labelled dot an arm, the reference as a level; with
+    `break_even` the line on which both are the same."""
 
     def paint(axes: Axes, panel: Panel) -> None:
         _frame(axes, panel.title, panel.x_label)
@@ -179,6 +180,9 @@ def paint_against(y_label: str) -> Callable[[Axes, Panel], None]:
             axes.axhline(panel.base, color=FAINT, lw=1, zorder=0)
         axes.margins(x=0.3)
         axes.set_ylim(0, 1.15 * max(mark.number.high or mark.number.value for mark in panel.marks))
+        if break_even:
+            axes.set_xlim(0, 1.3 * max(mark.x.value for mark in panel.marks))
+            axes.axline((0, 0), slope=1, color=FAINT, lw=1, zorder=0)
         if len(panel.marks) <= LABELLED_POINTS:
             _name_points(axes, panel.marks)
         axes.xaxis.set_major_locator(MaxNLocator(4))

@@ -20,7 +20,7 @@ _FACTORS: dict[tuple[str, ...], str] = {
     ("drafter",): "drafter",
     ("speculation",): "speculation",
     ("speculation", "drafter"): "drafter",
-    ("speculation", "drafter_quantization"): "drafter",
+    ("speculation", "drafter_quantization"): "drafter precision",
     ("serve",): "flags",
     ("serve", "memory_utilization"): "memory",
     ("serve", "kv_cache_gib"): "memory",
@@ -68,17 +68,21 @@ def changed_factors(spec_a: Mapping, spec_b: Mapping) -> list[Change]:
     """What differs between two resolved arms (nested mappings), by factor, then by path.
 
     A change of `speculation.method` brings its own drafter and draft length: all of it is one
-    factor then. A step of a chain is clean when the result has exactly one distinct factor.
+    factor then. Another checkpoint of the same model in another precision is no other model. A step
+    of a chain is clean when the result has exactly one distinct factor.
     """
     flat_a, flat_b = _flatten(spec_a), _flatten(spec_b)
     method = ("speculation", "method")
     new_method = flat_a.get(method) != flat_b.get(method)
+    requantised = [part for part in ("target", "drafter") if _requantised(flat_a, flat_b, part)]
     changes = []
     for path in flat_a.keys() | flat_b.keys():
         before, after = flat_a.get(path), flat_b.get(path)
         if before == after or path[0] in _LABELS:
             continue
         factor = _factor(path)
+        if factor in requantised:
+            factor = f"{factor} precision"
         if new_method and path[0] in ("drafter", "speculation"):
             factor = "speculation"
         changes.append(Change(factor, ".".join(path), before, after))
@@ -88,6 +92,13 @@ def changed_factors(spec_a: Mapping, spec_b: Mapping) -> list[Change]:
 def factors(changes: list[Change]) -> tuple[str, ...]:
     """The distinct factors of a step; one for a clean step."""
     return tuple(dict.fromkeys(change.factor for change in changes))
+
+
+def _requantised(flat_a: Mapping, flat_b: Mapping, part: str) -> bool:
+    """Whether a part is the same model in both arms, by config, and its precision is not."""
+    model, precision = ((part, "checkpoint", key) for key in ("model", "precision"))
+    same = flat_a.get(model) is not None and flat_a.get(model) == flat_b.get(model)
+    return same and flat_a.get(precision) != flat_b.get(precision)
 
 
 def _factor(path: tuple[str, ...]) -> str:

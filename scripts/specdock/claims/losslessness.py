@@ -39,14 +39,10 @@ def first_divergence(
     outputs_a: Sequence[Sequence[int]], outputs_b: Sequence[Sequence[int]]
 ) -> Divergence:
     """Compare outputs pairwise, as token ids (or code points where an engine gives no ids)."""
-    lengths = np.array([(len(a), len(b)) for a, b in zip(outputs_a, outputs_b, strict=True)])
-    width = lengths.max(initial=0)
-    a, b = (_padded(outputs, width, fill) for outputs, fill in ((outputs_a, -1), (outputs_b, -2)))
-    differs = a != b
-    index = np.where(differs.any(1), differs.argmax(1), width)
-    shortest = lengths.min(1)
-    index = np.minimum(index, shortest)
-    return Divergence(index, (index == shortest) & (lengths[:, 0] == lengths[:, 1]))
+    pairs = list(zip(outputs_a, outputs_b, strict=True))
+    index = np.array([_first_difference(a, b) for a, b in pairs], dtype=np.int64)
+    lengths = np.array([(len(a), len(b)) for a, b in pairs]).reshape(-1, 2)
+    return Divergence(index, (index == lengths[:, 0]) & (index == lengths[:, 1]))
 
 
 def grade(identical: ArrayLike, control: ArrayLike, band: float) -> Grade:
@@ -59,8 +55,7 @@ def grade(identical: ArrayLike, control: ArrayLike, band: float) -> Grade:
     return Grade(share(identical), share(control), difference, verdict)
 
 
-def _padded(outputs: Sequence[Sequence[int]], width: int, fill: int) -> NDArray[np.int64]:
-    table = np.full((len(outputs), width), fill, dtype=np.int64)
-    for row, output in zip(table, outputs, strict=True):
-        row[: len(output)] = output
-    return table
+def _first_difference(a: Sequence[int], b: Sequence[int]) -> int:
+    shortest = min(len(a), len(b))
+    differs = np.asarray(a[:shortest]) != np.asarray(b[:shortest])
+    return int(differs.argmax()) if differs.any() else shortest

@@ -108,7 +108,15 @@ class Checkpoint(Model):
     source: Source
     convert: Literal["gguf-to-safetensors", "weightless"] | None = None
     derive: Derivation | None = None
+    model: str | None = Field(None, description="the model whose weights these are")
+    precision: str | None = Field(None, description="the format that they are kept in")
     synthetic: bool = Field(False, description="weights are dummies: speed only")
+
+    @model_validator(mode="after")
+    def _precision_of_a_model(self) -> "Checkpoint":
+        if (self.model is None) != (self.precision is None):
+            raise ValueError("model and precision are stated together or not at all")
+        return self
 
 
 class Reader(Model):

@@ -9,6 +9,7 @@ from specdock.article.printed import Link, Number, Printed
 from specdock.article.study import Arm, Row, Scenario
 from specdock.article.words import NOT_APPLICABLE, verdict_word
 from specdock.claims.arguments import ARGUMENTS
+from specdock.claims.verdicts import Verdict
 
 _POINTS = Form(scale=100, signed=True, suffix=" points")
 
@@ -33,6 +34,31 @@ class Claim:
     def told(self) -> bool:
         """Whether the row, a step of the chain, has a share of the whole."""
         return self._row["share"] is not None
+
+    @property
+    def earns(self) -> bool:
+        """Whether the row, the cost of a step, surely keeps more than it costs."""
+        return self.over("worth_low", 1)
+
+    @property
+    def costs(self) -> bool:
+        """Whether it surely keeps less."""
+        return self.has("worth_high") and self._row["worth_high"] < 1
+
+    @property
+    def explained(self) -> bool:
+        """Whether the row's output rate is what its steps predict."""
+        return self._row["verdict"] == Verdict.EQUIVALENT
+
+    @property
+    def short(self) -> bool:
+        """Whether it surely is below that."""
+        return self._row["verdict"] == Verdict.WORSE
+
+    @property
+    def beyond(self) -> bool:
+        """Whether it surely is above that."""
+        return self._row["verdict"] == Verdict.BETTER
 
     @property
     def queues(self) -> bool:

@@ -36,12 +36,13 @@ class Figures:
     def figure(self, name: str, caller: Callable[[], Markup]) -> Markup:
         """A figure by name, with the call block as its caption; what was not run is said.
 
-        Names: output-rate (by arm and scenario), acceptance (its length against the output rate),
-        load-rate, load-ttft and load-tpot (by concurrency), waterfall (the chain's levels), sweep
-        (effects beside the noise).
+        Names: output-rate (by arm and scenario), steps (what they keep against what they cost),
+        acceptance (its length against the output rate), load-rate, load-ttft and load-tpot (by
+        concurrency), waterfall (the chain's levels), sweep (effects beside the noise).
         """
         makers = {
             "output-rate": self._output_rate,
+            "steps": self._steps,
             "acceptance": self._acceptance,
             "load-rate": partial(self._load, "output_rate"),
             "load-ttft": partial(self._load, "ttft_median"),
@@ -63,6 +64,24 @@ class Figures:
             return None
         height = 0.8 + 0.24 * max(len(panel.marks) for panel in panels)
         return draw(name, "Output rate by arm and scenario", panels, paint_ranges, height, [])
+
+    def _steps(self, name: str) -> Figure | None:
+        """Every speculating arm that counted its steps beside plain decoding."""
+        claims, panels = Claims(self._names), []
+        cost, length = "cost of a step, plain steps", "acceptance length, tokens"
+        for scenario in self._study.scenarios.values():
+            marks = []
+            for row in claims.claims("steps", scenario=scenario):
+                kept, paid = (row.show(column).number for column in ("length", "cost"))
+                for number in (kept, paid):
+                    self._names.register.use(number)
+                marks.append(Mark(row.arm.name, self._colour(row.arm.name), kept, paid))
+            if marks:
+                panels.append(Panel(scenario.title, marks, None, cost))
+        if not panels:
+            return None
+        title = "What a verification step keeps against what it costs"
+        return draw(name, title, panels, paint_against(length, break_even=True), 2.5, [length])
 
     def _acceptance(self, name: str) -> Figure | None:
         panels = self._panels(with_acceptance=True)

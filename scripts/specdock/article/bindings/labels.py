@@ -24,13 +24,19 @@ class Labels:
         return [self._study.arms[name] for name in dict.fromkeys([*with_role, *self._study.arms])]
 
     def scenarios(
-        self, *, streams: int | None = None, graded: bool | None = None
+        self,
+        *,
+        streams: int | None = None,
+        several: bool | None = None,
+        graded: bool | None = None,
     ) -> list[Scenario]:
-        """The scenarios of the plan, or those at one concurrency, or those that are graded."""
+        """The scenarios of the plan, or those at one concurrency, with several streams, graded."""
         return [
             scenario
             for scenario in self._study.scenarios.values()
-            if streams in (None, scenario.streams) and graded in (None, scenario.graded)
+            if streams in (None, scenario.streams)
+            and several in (None, scenario.streams > 1)
+            and graded in (None, scenario.graded)
         ]
 
     def has(self, *roles: str) -> bool:

@@ -8,6 +8,7 @@ from specdock.article.forms import PLAIN, Form
 from specdock.article.printed import Label, Link, Number, Printed, TemplateError, here
 from specdock.article.study import Arm, Row, Scenario
 from specdock.article.words import NOT_APPLICABLE, VERDICTS, verdict_than, verdict_word
+from specdock.claims.gates import Outcome
 from specdock.tables.schema import METRICS
 
 
@@ -92,16 +93,29 @@ class Gate:
         unit = METRICS[row["metric"]].unit
         points = Form(scale=100, signed=True, suffix=" points")
         # Limits of a comparison stand in config as fractions; its estimate is a ratio or a change.
+        # What is no worse than 5 % has lost at most that, whichever way the metric counts.
+        signed = row["kind"] != "no_worse_than"
+        limit = replace(points, signed=signed)
         self._limit, self._value, self._digits = {
             "level": (Form(suffix=f" {unit}".rstrip()),) * 2 + (METRICS[row["metric"]].digits,),
-            "ratio": (Form(scale=100, signed=True, suffix=" %"), CHANGE, PERCENT_DIGITS),
-            "difference": (points, points, PERCENT_DIGITS),
+            "ratio": (replace(limit, suffix=" %"), CHANGE, PERCENT_DIGITS),
+            "difference": (limit, points, PERCENT_DIGITS),
         }[row["form"]]
 
     @property
     def text(self) -> Label:
         """What the gate speaks of: metric, arm, scenario, the arm compared with."""
         return Label(self._row["text"])
+
+    @property
+    def missed(self) -> bool:
+        """Whether it failed."""
+        return self._row["verdict"] == Outcome.FAILED
+
+    @property
+    def open(self) -> bool:
+        """Whether it neither passed nor failed."""
+        return self._row["verdict"] not in (Outcome.PASSED, Outcome.FAILED)
 
     @property
     def kind(self) -> Label:
@@ -206,9 +220,10 @@ class Verdicts:
         rows = [(scenario, row) for scenario, row in found if row]
         return Tally(self._names, metric, pair, rows)
 
-    def gates(self) -> list[Gate]:
-        """Thresholds fixed before the run, with what became of them."""
-        return [Gate(self._names, row) for row in self._study.gates]
+    def gates(self, *, arm: Arm | None = None) -> list[Gate]:
+        """Thresholds fixed before the run, with what became of them; all, or those on one arm."""
+        rows = self._study.gates
+        return [Gate(self._names, row) for row in rows if arm is None or row["arm"] == arm.name]
 
 
 def _checked(verdicts: tuple[str, ...]) -> tuple[str, ...]:

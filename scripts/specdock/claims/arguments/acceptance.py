@@ -6,7 +6,6 @@ Kalman & Matias 2023, theorem 3.8, with the cost of a step measured instead of m
 """
 
 from collections.abc import Iterator
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -22,6 +21,7 @@ from specdock.claims.arguments.measured import (
     within_unit,
 )
 from specdock.claims.intervals import Scale, mean_over_runs, ratio
+from specdock.claims.verdicts import verdicts
 from specdock.columns import column
 from specdock.tables.acceptance import conditional_rates
 
@@ -54,7 +54,11 @@ STEPS = pa.schema(
         column("plain_step_time", pa.float64(), "decode time per step of plain decoding", "ms"),
         *with_interval("cost", "a verification step in plain steps, the length that breaks even"),
         column("length", pa.float64(), "acceptance length, al.committed", "tokens"),
-        *with_interval("worth", "acceptance length over the cost of a step"),
+        *with_interval("worth", "acceptance length over the cost of a step: decoding over plain"),
+        *with_interval("rate", "output rate over plain decoding's"),
+        *with_interval("rest", "that over what the steps predict: what lies outside the steps"),
+        column("band", pa.float64(), "inside it the steps explain the rate, fixed in config"),
+        column("verdict", pa.string(), "of the rest: better, worse, equivalent or undecided"),
         *BEHIND,
     ]
 )
@@ -108,23 +112,43 @@ def positions(measured: Measured) -> Iterator[dict]:
 def steps(measured: Measured) -> Iterator[dict]:
     """Rows of `STEPS`: speculating arms beside plain decoding, where both count their steps."""
     drafting = [arm for arm in measured.arms if measured.speculates(arm)]
-    for plain, scenario in product(measured.role("reference"), measured.scenarios):
-        theirs = measured.values("step_time", [plain], [scenario])[0, 0]
-        for arm in drafting:
-            ours = measured.values("step_time", [arm], [scenario])[0, 0]
-            length = measured.values("al_committed", [arm], [scenario])[0, 0]
-            if np.isnan(ours).all() or np.isnan(theirs).all() or np.isnan(length).all():
-                continue
-            cost = ratio(ours, theirs)
+    band = measured.plan["band"].get("output_rate", 0.0)
+    scenarios = list(measured.scenarios)
+    step, rate, length = (
+        measured.values(metric, drafting, scenarios)
+        for metric in ("step_time", "output_rate", "al_committed")
+    )
+    for plain in measured.role("reference"):
+        plain_step, plain_rate = (
+            measured.values(metric, [plain], scenarios) for metric in ("step_time", "output_rate")
+        )
+        columns = {
+            "cost": ratio(step, plain_step),
+            "length": mean_over_runs(length),
+            "worth": ratio(length / step, 1 / plain_step),
+            "rate": ratio(rate, plain_rate),
+            "rest": ratio(rate * step / length, plain_rate * plain_step),
+        }
+        means = {
+            "step_time": mean_over_runs(step).value,
+            "plain_step_time": np.broadcast_to(mean_over_runs(plain_step).value, step.shape[:2]),
+        }
+        words = verdicts(columns["rest"], band, higher_is_better=True)
+        known = ~np.isnan([*means.values(), columns["length"].value]).any(axis=0)
+        for at in zip(*np.nonzero(known.T)[::-1], strict=True):
+            arm, scenario = drafting[at[0]], scenarios[at[1]]
             yield {
                 "scenario": scenario,
                 "arm": arm,
                 "against": plain,
-                "step_time": number(mean_over_runs(ours).value),
-                "plain_step_time": number(mean_over_runs(theirs).value),
-                **spelled("cost", cost),
-                "length": number(mean_over_runs(length).value),
-                **spelled("worth", ratio(length / ours, 1 / theirs)),
-                **based_on(cost),
+                **{name: number(mean[at]) for name, mean in means.items()},
+                **{
+                    key: value
+                    for name, found in columns.items()
+                    for key, value in spelled(name, found[at]).items()
+                },
+                "band": band,
+                "verdict": str(words[at]),
+                **based_on(columns["cost"][at]),
                 **measured.behind([arm, plain], [scenario]),
             }

@@ -5,7 +5,7 @@ runs whose batches were put together differently, so an arm is asked to agree wi
 often as plain decoding agrees with itself.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -76,12 +76,12 @@ def accuracy(measured: Measured) -> Iterator[dict]:
         answers = tables.get((scenario, arm))
         if answers is None:
             continue
-        found = share(answers.to_numpy())
+        found = share(answers.of(answers.starts, answers.prompts))
         yield {
             "scenario": scenario,
             "arm": arm,
             **spelled("share", found),
-            "prompts": answers.shape[1],
+            "prompts": int(answers.prompts.sum()),
             **_behind(measured, found, [arm], scenario),
         }
 
@@ -94,11 +94,10 @@ def accuracy_pairs(measured: Measured) -> Iterator[dict]:
         ours, theirs = (answers.get((scenario, name)) for name in (arm, against))
         if ours is None or theirs is None:
             continue
-        starts = ours.index.intersection(theirs.index)
-        prompts = ours.columns.intersection(theirs.columns)
-        if starts.empty or len(prompts) < FEWEST_PROMPTS:
+        starts, prompts = ours.starts & theirs.starts, ours.prompts & theirs.prompts
+        if not starts.any() or prompts.sum() < FEWEST_PROMPTS:
             continue
-        left, right = (side.loc[starts, prompts].to_numpy() for side in (ours, theirs))
+        left, right = (side.of(starts, prompts) for side in (ours, theirs))
         found = share_difference(left, right)
         yield {
             "scenario": scenario,
@@ -107,7 +106,7 @@ def accuracy_pairs(measured: Measured) -> Iterator[dict]:
             **spelled("difference", found),
             "gained": int((left > right).sum()),
             "lost": int((left < right).sum()),
-            "prompts": len(prompts),
+            "prompts": int(prompts.sum()),
             "band": band,
             "verdict": str(verdicts(found, band, higher_is_better=True)),
             **_behind(measured, found, [arm, against], scenario),
@@ -134,15 +133,50 @@ def losslessness(measured: Measured) -> Iterator[dict]:
                     }
 
 
-def _answers(measured: Measured) -> dict[tuple[str, str], pd.DataFrame]:
-    """By scenario and arm: grades as starts down, prompts across; prompts that each start
-    answered."""
-    rows = measured.requests.dropna(subset=["correct"]).astype({"correct": float})
-    tables = {
-        place: own.pivot_table("correct", "seed", "prompt_id").dropna(axis="columns")
-        for place, own in rows.groupby(["scenario", "arm"], sort=False)
-    }
-    return {place: own for place, own in tables.items() if own.shape[1] >= FEWEST_PROMPTS}
+@dataclass(frozen=True)
+class _Grid:
+    """One arm in one scenario, [seeds, prompts] of the study: a value of each answer, and whether
+    there is any."""
+
+    values: NDArray
+    there: NDArray[np.bool_]
+
+    @cached_property
+    def starts(self) -> NDArray[np.bool_]:
+        """Seeds with an answer."""
+        return self.there.any(axis=1)
+
+    @cached_property
+    def prompts(self) -> NDArray[np.bool_]:
+        """Prompts that each of these starts answered."""
+        return self.there[self.starts].all(axis=0) & self.starts.any()
+
+    def of(self, starts: NDArray[np.bool_], prompts: NDArray[np.bool_]) -> NDArray:
+        """The values of some starts and prompts."""
+        return self.values[np.ix_(starts, prompts)]
+
+
+def _answers(measured: Measured) -> dict[tuple[str, str], _Grid]:
+    """Grades by scenario and arm; a prompt that a start answered several times has their mean."""
+    rows = measured.requests.dropna(subset=["correct"])
+    found = {}
+    for scenario, own in rows.groupby("scenario", sort=False):
+        prompts, names = pd.factorize(own["prompt_id"])
+        arms, seeds = _places(measured.arms, own["arm"]), _places(measured.seeds, own["seed"])
+        shape = (len(measured.arms), len(measured.seeds), len(names))
+        right, answered = np.zeros(shape), np.zeros(shape)
+        np.add.at(right, (arms, seeds, prompts), own["correct"].to_numpy(float))
+        np.add.at(answered, (arms, seeds, prompts), 1)
+        values = np.divide(right, answered, out=np.full(shape, np.nan), where=answered > 0)
+        for place, arm in enumerate(measured.arms):
+            grid = _Grid(values[place], answered[place] > 0)
+            if grid.prompts.sum() >= FEWEST_PROMPTS:
+                found[scenario, arm] = grid
+    return found
+
+
+def _places(names: list, column: pd.Series) -> NDArray[np.intp]:
+    return pd.Index(names).get_indexer(column)
 
 
 def _with_target_of(measured: Measured, plain: str) -> list[str]:
@@ -155,30 +189,32 @@ def _with_target_of(measured: Measured, plain: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Outputs:
-    """Outputs of one arm in one scenario."""
+    """Outputs of one arm in one scenario, one a row; `place` [seeds, prompts] has each one's row,
+    -1 where there is none."""
 
     rows: pd.DataFrame
+    place: NDArray[np.intp]
 
     @cached_property
     def has_ids(self) -> bool:
         """Whether every answer has token ids."""
-        return bool(self.rows["token_ids"].map(lambda own: own is not None and len(own) > 0).all())
+        return all(own is not None and len(own) > 0 for own in self.rows["token_ids"])
 
     @cached_property
-    def ids(self) -> pd.DataFrame:
-        """Token ids as starts down, prompts across; prompts with an output in each start."""
-        return self._table(self.rows["token_ids"])
+    def ids(self) -> _Grid:
+        """Token ids."""
+        return self._grid(self.rows["token_ids"])
 
     @cached_property
-    def characters(self) -> pd.DataFrame:
-        """The same as code points."""
-        text = self.rows["reasoning"].fillna("") + self.rows["text"].fillna("")
-        return self._table(text.map(lambda t: np.frombuffer(t.encode("utf-32-le"), np.int32)))
+    def characters(self) -> _Grid:
+        """Code points of the reasoning and the text."""
+        texts = self.rows["reasoning"].fillna("") + self.rows["text"].fillna("")
+        return self._grid(np.frombuffer(text.encode("utf-32-le"), np.int32) for text in texts)
 
-    def _table(self, output: pd.Series) -> pd.DataFrame:
-        frame = self.rows.assign(output=output).drop_duplicates(["seed", "prompt_id"])
-        table = frame.pivot(index="seed", columns="prompt_id", values="output")
-        return table.dropna(axis="columns")
+    def _grid(self, outputs: Iterable[NDArray]) -> _Grid:
+        table = np.empty(len(self.rows), dtype=object)
+        table[:] = list(outputs)
+        return _Grid(table[self.place], self.place >= 0)
 
 
 def _outputs(measured: Measured, arm: str, scenarios: list[str]) -> dict[str, _Outputs]:
@@ -186,7 +222,15 @@ def _outputs(measured: Measured, arm: str, scenarios: list[str]) -> dict[str, _O
     rows = measured.requests
     rows = rows[(rows["arm"] == arm) & rows["scenario"].isin(scenarios)]
     rows = rows.join(measured.raw(rows, ["token_ids", "text", "reasoning"]))
-    return {place: _Outputs(own) for place, own in rows.groupby("scenario", sort=False)}
+    found = {}
+    for scenario, own in rows.groupby("scenario", sort=False):
+        prompts = measured.prompts[scenario]
+        place = np.full((len(measured.seeds), len(prompts)), -1)
+        # Backwards, so that of several answers to a prompt the first stands.
+        seeds, columns = _places(measured.seeds, own["seed"]), prompts.get_indexer(own["prompt_id"])
+        place[seeds[::-1], columns[::-1]] = np.arange(len(own))[::-1]
+        found[scenario] = _Outputs(own, place)
+    return found
 
 
 def _compared(arm: _Outputs, reference: _Outputs, band: float, controls: dict) -> dict:
@@ -194,19 +238,19 @@ def _compared(arm: _Outputs, reference: _Outputs, band: float, controls: dict) -
     keeps the latter for arms with the same starts and prompts."""
     by_ids = arm.has_ids and reference.has_ids
     ours, plain = (side.ids if by_ids else side.characters for side in (arm, reference))
-    starts = ours.index.intersection(plain.index)
-    prompts = ours.columns.intersection(plain.columns)
-    if len(starts) < 2:
+    starts, prompts = ours.starts & plain.starts, ours.prompts & plain.prompts
+    count = int(starts.sum())
+    if count < 2:
         return _ungraded("a control needs a further start of plain decoding beside the same seed")
-    if len(prompts) < FEWEST_PROMPTS:
+    if prompts.sum() < FEWEST_PROMPTS:
         return _ungraded("too few prompts have an output in every start")
-    ours, plain = ours.loc[starts, prompts], plain.loc[starts, prompts]
+    left, right = ours.of(starts, prompts), plain.of(starts, prompts)
     # Of two starts there is one pair: taking it in both directions would count it twice.
-    pairs = [(k, (k + 1) % len(starts)) for k in range(len(starts) if len(starts) > 2 else 1)]
-    same, divergence = _agreement(ours, plain, pairs)
-    key = (id(reference), by_ids, *starts, *prompts)
+    pairs = [(k, (k + 1) % count) for k in range(count if count > 2 else 1)]
+    same, divergence = _agreement(left, right, pairs)
+    key = (id(reference), by_ids, starts.tobytes(), prompts.tobytes())
     if key not in controls:
-        controls[key] = _agreement(plain, plain, pairs)
+        controls[key] = _agreement(right, right, pairs)
     control, control_divergence = controls[key]
     found = grade(same, control, band)
     return {
@@ -223,10 +267,9 @@ def _compared(arm: _Outputs, reference: _Outputs, band: float, controls: dict) -
 
 
 def _agreement(
-    ours: pd.DataFrame, other: pd.DataFrame, pairs: list[tuple[int, int]]
+    left: NDArray, right: NDArray, pairs: list[tuple[int, int]]
 ) -> tuple[NDArray[np.float64], float | None]:
     """[pairs, prompts] of outputs that agree, and the median place of the first difference."""
-    left, right = ours.to_numpy(), other.to_numpy()
     found = first_divergence(
         [output for a, _ in pairs for output in left[a]],
         [output for _, b in pairs for output in right[b]],

@@ -80,17 +80,20 @@ _TIMES = ["t_send", "t_first", "t_end"]
 
 def queueing(measured: Measured) -> Iterator[dict]:
     """Rows of `WAITS`, where the engine stated its request slots."""
-    slots = measured.sessions.set_index("session")["request_slots"]
+    slots = measured.sessions.set_index("session")["request_slots"].dropna()
     rows = measured.requests
     rows = rows.join(measured.raw(rows, _TIMES)).dropna(subset=_TIMES)
-    for (scenario, arm), own in rows.groupby(["scenario", "arm"], sort=False):
+    times, behind = rows[_TIMES].to_numpy(float), rows.groupby("cell", sort=False).indices
+    cells = measured.cells[measured.cells["session"].isin(slots.index)]
+    places = {place: own for place, own in cells.groupby(["scenario", "arm"])}
+    for scenario, arm in product(measured.scenarios, measured.arms):
         shares, parts, limits = dict.fromkeys(measured.seeds, np.nan), [], []
-        for (seed, session), start in own.groupby(["seed", "session"]):
-            if slots.isna().get(session, True):
+        for cell in places.get((scenario, arm), cells[:0]).itertuples():
+            if cell.cell not in behind:
                 continue
-            limits.append(int(slots[session]))
-            found = waits(*(start[name] for name in _TIMES), limits[-1])
-            shares[seed] = queueing_share(found)
+            limits.append(int(slots[cell.session]))
+            found = waits(*times[behind[cell.cell]].T, limits[-1])
+            shares[cell.seed] = queueing_share(found)
             parts.append([1000 * part.mean() for part in found])
         if not parts:
             continue

@@ -92,6 +92,12 @@ class Measured:
         return rows[rows["cell"].isin(self.cells["cell"]) & rows["error"].isna()]
 
     @cached_property
+    def prompts(self) -> dict[str, pd.Index]:
+        """Prompts that some start answered, by scenario."""
+        answered = self.requests.groupby("scenario", sort=False)["prompt_id"]
+        return {scenario: pd.Index(own.unique()) for scenario, own in answered}
+
+    @cached_property
     def sessions(self) -> pd.DataFrame:
         """tables/sessions.parquet in the order of starting; `host` and `checkpoints` decoded."""
         rows = pq.read_table(self.tables / "sessions.parquet").to_pandas()
