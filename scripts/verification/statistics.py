@@ -8,7 +8,7 @@ from statistics import fmean
 from verification.study import ROUNDING, Row
 
 LEVEL = 0.95
-LASTING = 0.4
+LASTING = 0.7
 
 
 def between(a: dict[int, float], b: dict[int, float]) -> Row:
@@ -77,7 +77,8 @@ def independent(table: list[list[float]]) -> tuple[float, float]:
     """How many independent outcomes tell as much of the mean as these, and Student's quantile.
 
     The variance of the mean is that between prompts, plus what starts show beyond noise (Searle et
-    al. 1992, chapter 4); a part of a prompt is taken as lastingly different beside those seen.
+    al. 1992, chapter 4); it is no less than if a part
+    of a prompt lastingly differed.
     """
     n, p = len(table), len(table[0])
     by_start, by_prompt = [fmean(start) for start in table], [*map(fmean, zip(*table, strict=True))]
@@ -98,7 +99,8 @@ def independent(table: list[list[float]]) -> tuple[float, float]:
             spent += starts**2 / (n - 1) + noise**2 / ((n - 1) * (p - 1))
         error, freedom = total / (n * p), max(total**2 / spent, n - 1) if spent else p - 1.0
     alone = sum((value - mean) ** 2 for start in table for value in start) / n / (p - 1)
-    answers = (alone + LASTING / p) / (error + LASTING / p**2)
+    least = LASTING / p**2
+    answers = alone / error if error > least else max(alone / least, p)
     return min(max(answers, 1), n * p), student((1 + LEVEL) / 2, freedom)
 
 

@@ -133,9 +133,9 @@ def answers(rng, share_correct, delta, redrawn, run_effect, runs, prompts=200):
 def test_shares_of_correct_answers_and_their_difference_are_covered(
     runs, share_correct, delta, run_effect
 ):
+    case = (runs, share_correct, delta, run_effect)
     rng = np.random.default_rng([runs, int(100 * share_correct), int(1000 * run_effect)])
     first, second = answers(rng, share_correct, delta, 0.5, run_effect, runs)
-    case = (runs, share_correct, delta, run_effect)
 
     assert 0.92 <= coverage(share(first), share_correct, ("share", *case)) <= 0.98
     assert 0.92 <= coverage(share_difference(second, first), delta, ("difference", *case)) <= 0.98

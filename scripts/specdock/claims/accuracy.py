@@ -22,10 +22,10 @@ from scipy.special import stdtrit
 
 from specdock.claims.intervals import LEVEL, Basis, Estimate, Scale, StatisticsError
 
-# What lasts over runs shows on few prompts, or none, where outcomes are nearly all alike; so this
-# much of a prompt is taken as lastingly different beside those seen. Chosen by simulation
+# Where outcomes are nearly all alike, few prompts or none show what lasts over runs; so the mean's
+# variance is no less than if this much of a prompt lastingly differed. Chosen by simulation
 # (tests/claims/test_coverage.py); it matters where fewer than a dozen prompts differ.
-_LASTING = 0.4
+_LASTING = 0.7
 
 
 class _Sample(NamedTuple):
@@ -87,7 +87,9 @@ def _sample(y: NDArray[np.float64]) -> _Sample:
     variance, df = _two_way(y)
     # That of a draw without regard to its run and prompt, unbiased for one run.
     alone = y.var((-2, -1)) * p / (p - 1)
-    answers = (alone + _LASTING / p) / (variance + _LASTING / p**2)
+    least = _LASTING / p**2
+    answers = alone / np.maximum(variance, least)
+    answers = np.where(variance > least, answers, np.maximum(answers, p))
     return _Sample(np.clip(answers, 1, n * p), stdtrit(df, (1 + LEVEL) / 2))
 
 
