@@ -178,7 +178,7 @@ def of_claim(study: Study, number: Row) -> Row:
         "cells": row.get("cells") or [],
     }
     value = row[column]
-    if value is None:
+    if value is None and not (number["shape"] == "interval" and row.get(f"{column}_high")):
         return about | {"words": NOT_APPLICABLE}
     if isinstance(value, str):
         said = {verdict_word(metric, value) for metric in (*COMPARATIVES, "")}

@@ -65,8 +65,8 @@ def prose_of(article):
 EXPECTED = {
     "What speculation does": {
         "wins": "A step of drafter pays wherever",
-        "loses": "it does not on essays, 1 stream; essays, 4 streams.",
-        "undecided": "it cannot be told on",
+        "loses": "It does not on essays, 1 stream; essays, 4 streams.",
+        "undecided": "It cannot be told on",
     },
     "Another engine": dict.fromkeys(
         ("wins", "loses", "undecided"), "By the resolved specs nothing else differs"

@@ -125,10 +125,12 @@ class Claim:
             "change_with_interval": Form("both", 1, 100, True, percent),
         }
         made = self._names.form(form, forms)
-        if found is None:
-            return self._number(column, form, words=NOT_APPLICABLE)
         ends = {end: self._row.get(f"{column}_{end}") for end in ("low", "high")}
-        digits = _digits(found, made, form)
+        # An interval may exist around no value: where arms may be level, though none was found.
+        shown = ends["high"] if made.shape == "interval" and found is None else found
+        if shown is None:
+            return self._number(column, form, words=NOT_APPLICABLE)
+        digits = _digits(shown, made, form)
         return self._number(column, form, value=found, **ends, form=made, unit=unit, digits=digits)
 
     def verdict(self, metric: str) -> Printed:

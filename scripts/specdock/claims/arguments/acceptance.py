@@ -53,7 +53,7 @@ STEPS = pa.schema(
         column("step_time", pa.float64(), "decode time per verification step", "ms"),
         column("plain_step_time", pa.float64(), "decode time per step of plain decoding", "ms"),
         *with_interval("cost", "a verification step in plain steps, the length that breaks even"),
-        column("length", pa.float64(), "acceptance length, al.committed", "tokens"),
+        *with_interval("length", "acceptance length, al.committed", "tokens"),
         *with_interval("worth", "acceptance length over the cost of a step: decoding over plain"),
         *with_interval("rate", "output rate over plain decoding's"),
         *with_interval("rest", "that over what the steps predict: what lies outside the steps"),
