@@ -16,9 +16,11 @@ from specdock.claims.accuracy import share, share_difference
 from specdock.claims.intervals import Estimate
 from specdock.claims.verdicts import Verdict, verdicts
 
+Output = Sequence[int] | str
+
 
 class Divergence(NamedTuple):
-    """`index`: tokens before the first difference (the whole length if there is none);
+    """`index`: tokens or characters before the first difference (the length if there is none);
     `identical`: neither content nor length differs."""
 
     index: NDArray[np.int64]
@@ -35,10 +37,8 @@ class Grade(NamedTuple):
     verdict: Verdict
 
 
-def first_divergence(
-    outputs_a: Sequence[Sequence[int]], outputs_b: Sequence[Sequence[int]]
-) -> Divergence:
-    """Compare outputs pairwise, as token ids (or code points where an engine gives no ids)."""
+def first_divergence(outputs_a: Sequence[Output], outputs_b: Sequence[Output]) -> Divergence:
+    """Compare outputs pairwise, as token ids, or as text where an engine gives no ids."""
     pairs = list(zip(outputs_a, outputs_b, strict=True))
     index = np.array([_first_difference(a, b) for a, b in pairs], dtype=np.int64)
     lengths = np.array([(len(a), len(b)) for a, b in pairs]).reshape(-1, 2)
@@ -55,7 +55,11 @@ def grade(identical: ArrayLike, control: ArrayLike, band: float) -> Grade:
     return Grade(share(identical), share(control), difference, verdict)
 
 
-def _first_difference(a: Sequence[int], b: Sequence[int]) -> int:
+def _first_difference(a: Output, b: Output) -> int:
+    if isinstance(a, str):
+        if a == b:
+            return len(a)
+        a, b = (np.frombuffer(text.encode("utf-32-le"), np.uint32) for text in (a, b))
     shortest = min(len(a), len(b))
     differs = np.asarray(a[:shortest]) != np.asarray(b[:shortest])
     return int(differs.argmax()) if differs.any() else shortest

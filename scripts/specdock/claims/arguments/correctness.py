@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from specdock.claims.accuracy import share, share_difference
 from specdock.claims.arguments.measured import BEHIND, Measured, spelled, with_interval
 from specdock.claims.intervals import Estimate
-from specdock.claims.losslessness import first_divergence, grade
+from specdock.claims.losslessness import Output, first_divergence, grade
 from specdock.claims.pairs import pairs_of
 from specdock.claims.verdicts import verdicts
 from specdock.columns import column
@@ -207,11 +207,11 @@ class _Outputs:
 
     @cached_property
     def characters(self) -> _Grid:
-        """Code points of the reasoning and the text."""
-        texts = self.rows["reasoning"].fillna("") + self.rows["text"].fillna("")
-        return self._grid(np.frombuffer(text.encode("utf-32-le"), np.int32) for text in texts)
+        """The reasoning and the text."""
+        answers = zip(self.rows["reasoning"], self.rows["text"], strict=True)
+        return self._grid((reasoning or "") + (text or "") for reasoning, text in answers)
 
-    def _grid(self, outputs: Iterable[NDArray]) -> _Grid:
+    def _grid(self, outputs: Iterable[Output]) -> _Grid:
         table = np.empty(len(self.rows), dtype=object)
         table[:] = list(outputs)
         return _Grid(table[self.place], self.place >= 0)

@@ -84,8 +84,9 @@ def queueing(measured: Measured) -> Iterator[dict]:
     rows = measured.requests
     rows = rows.join(measured.raw(rows, _TIMES)).dropna(subset=_TIMES)
     times, behind = rows[_TIMES].to_numpy(float), rows.groupby("cell", sort=False).indices
-    cells = measured.cells[measured.cells["session"].isin(slots.index)]
-    places = {place: own for place, own in cells.groupby(["scenario", "arm"])}
+    cells = measured.cells[["scenario", "arm", "seed", "cell", "session"]]
+    cells = cells[cells["session"].isin(slots.index)]
+    places = dict(list(cells.groupby(["scenario", "arm"])))
     for scenario, arm in product(measured.scenarios, measured.arms):
         shares, parts, limits = dict.fromkeys(measured.seeds, np.nan), [], []
         for cell in places.get((scenario, arm), cells[:0]).itertuples():
