@@ -293,6 +293,23 @@ def test_another_program_may_bring_flags_of_its_own_and_says_so(whole):
     assert "serve.request_slots: 16 → 4" in row["changes"]
 
 
+@pytest.mark.parametrize(("source", "asked"), [("the same file", True), ("another file", False)])
+def test_another_program_may_read_the_same_file_in_another_format(whole, source, asked):
+    def converted(arms: dict) -> None:
+        for arm, own in (("drafter", "the same file"), ("elsewhere", source)):
+            checkpoint = {"model": None, "precision": None, "source": own, "convert": arm}
+            arms[arm]["target"] |= {"name": arm, "checkpoint": checkpoint}
+
+    assert (("engine", "elsewhere") in contrasts_of(whole, converted)) == asked
+
+
+def test_arms_of_the_sweep_ask_nothing_here(whole):
+    def like_short(arms: dict) -> None:
+        arms["short"] |= {"engine_name": "other-engine", "engine": arms["elsewhere"]["engine"]}
+
+    assert ("engine", "short") not in contrasts_of(whole, like_short)
+
+
 def test_another_version_has_to_be_all_that_differs(whole):
     def newer(arms: dict) -> None:
         arms["elsewhere"]["engine"]["adapter"] = "vllm"

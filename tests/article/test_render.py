@@ -92,10 +92,13 @@ EXPECTED = {
     ],
 )
 def test_the_whole_argument_reads_for_any_outcome(tmp_path, outcome, finding, serve):
-    prose = prose_of(rendered(tmp_path, SyntheticStudy(**WHOLE, outcome=outcome)))
+    article = rendered(tmp_path, SyntheticStudy(**WHOLE, outcome=outcome))
+    prose = prose_of(article)
     assert tuple(name for name in prose if name in SECTIONS) == SECTIONS
     assert finding in prose["The finding"] and serve in prose["What to serve"]
     assert "This figure has no data" not in str(prose)
+    drawn = {path.stem for path in (article.out / "figures").glob("*.svg")}
+    assert set(re.findall(r'<figure id="([^"]+)"', article.page)) == drawn
     assert "a drift of" in prose["How it was measured"]
     assert "Each step changes a single factor" in prose["Where the speed came from"]
     for section, of_outcome in EXPECTED.items():

@@ -49,6 +49,7 @@ arms:
   draft-model: null
   llama-cpp: null
   accounts: {extends: ngram, note: its engine sums up each request, serve: {request_slots: 9}}
+  older: {extends: ngram, note: an older engine, engine: vllm-0.27.1-cpu}
   chunks: {extends: ngram, note: its engine tells nothing but chunks, serve: {request_slots: 7}}
 roles:
   incumbent: null

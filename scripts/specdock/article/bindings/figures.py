@@ -56,7 +56,8 @@ class Figures:
         if figure is None:
             return Markup("*This figure has no data: nothing that it shows was run.*")
         self._names.figures.append(Placed(figure, caller()))
-        return Markup(f"\ue002{len(self._names.figures) - 1}\ue003")
+        # A figure is a paragraph of its own, however closely the template sets it.
+        return Markup(f"\n\n\ue002{len(self._names.figures) - 1}\ue003\n\n")
 
     def _output_rate(self, name: str) -> Figure | None:
         panels = self._panels(with_acceptance=False)

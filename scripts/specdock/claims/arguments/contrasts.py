@@ -47,11 +47,15 @@ _QUESTIONS: dict[str, Callable[[Mapping], str]] = {
 
 
 def contrasts(measured: Measured) -> Iterator[dict]:
-    """Rows of `CONTRASTS`: each arm beside the closest arm with a role that drafts alike."""
+    """Rows of `CONTRASTS`: each arm beside the closest arm with a role that drafts alike.
+
+    Arms of the sweep are left out, for they have a base of their own.
+    """
     specs = measured.plan["arms"]
     bases = bases_of(measured.plan)
+    swept = measured.role("sweep")
     for question, has in _QUESTIONS.items():
-        for arm in measured.arms:
+        for arm in (arm for arm in measured.arms if arm not in swept):
             # Of two arms with roles, the one that comes first in the order of roles is the base.
             earlier = bases[: bases.index(arm)] if arm in bases else bases
             changes = {base: changed_factors(specs[base], specs[arm]) for base in earlier}
@@ -59,7 +63,6 @@ def contrasts(measured: Measured) -> Iterator[dict]:
                 base
                 for base, changed in changes.items()
                 if _asks(question, specs[base], specs[arm], factors(changed))
-                and (len(factors(changed)) == 1 or arm not in measured.role("sweep"))
             ]
             if not fit:
                 continue
@@ -89,5 +92,12 @@ def _asks(question: str, base: Mapping, arm: Mapping, changed: tuple[str, ...]) 
         return False
     if question == "engine":
         other_program = base["engine"]["adapter"] != arm["engine"]["adapter"]
-        return "drafter" not in changed and (other_program or len(changed) == 1)
+        other_model = "drafter" in changed or ("target" in changed and not _same_bytes(base, arm))
+        return not other_model and (other_program or len(changed) == 1)
     return not {"engine", "target", "drafter"} & set(changed)
+
+
+def _same_bytes(base: Mapping, arm: Mapping) -> bool:
+    """Whether two targets are made of the same files, which one of them may convert."""
+    sources = [each["target"]["checkpoint"].get("source") for each in (base, arm)]
+    return sources[0] is not None and sources[0] == sources[1]
