@@ -19,7 +19,7 @@ CONTRASTS = pa.schema(
         column("before", pa.string(), "what that arm has: its engine, or a precision"),
         column("after", pa.string(), "what this arm has instead"),
         column("others", pa.string(), "what else this arm changes, by the resolved arms"),
-        column("changes", pa.string(), "every value that differs"),
+        column("changes", pa.string(), "every value that differs beside"),
         column("clean", pa.bool_(), "nothing else changes"),
     ]
 )
@@ -67,15 +67,15 @@ def contrasts(measured: Measured) -> Iterator[dict]:
             if not fit:
                 continue
             base = min(fit, key=lambda b: (len(factors(changes[b])), len(changes[b])))
-            told = described(changes[base])
-            others = [factor for factor in factors(changes[base]) if factor != question]
+            others = [change for change in changes[base] if change.factor != question]
+            told = described(others) if others else {"factors": None, "changes": None}
             yield {
                 "question": question,
                 "arm": arm,
                 "against": base,
                 "before": has(specs[base]),
                 "after": has(specs[arm]),
-                "others": ", ".join(others) or None,
+                "others": told["factors"],
                 "changes": told["changes"],
                 "clean": not others,
             }
