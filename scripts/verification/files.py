@@ -69,7 +69,7 @@ def check_raw_row(where: str, pack: Pack, row: Row) -> None:
         digest = hashlib.sha256(text.encode()).hexdigest()
         compare(where, row, {"prompt_sha256": digest}, whole=False)
     if row["prompt_hash_of"] == "first_prompt":
-        prompt = json.loads(row["body"])[0]["prompt"]
+        prompt = json.loads(row["body"])[0]["body"]["prompt"]
         digest = hashlib.sha256(prompt.encode()).hexdigest()
         compare(where, row, {"prompt_sha256": digest}, whole=False)
     times = row["chunk_times"]

@@ -81,7 +81,10 @@ def test_right_and_wrong_answers_are_asked_kept_and_told_apart_by_bfcl(python, p
     # One request for a single turn, one a turn here for several; every one as it was sent.
     sent = {case: json.loads(row.body) for case, row in rows.items()}
     assert len(sent[RIGHT]) == 1 and len(sent[TURNS]) > 1
-    assert sent[RIGHT][0]["temperature"] == 0.001 and question in sent[RIGHT][0]["prompt"]
+    [asked] = sent[RIGHT]
+    assert asked["body"]["temperature"] == 0.001 and question in asked["body"]["prompt"]
+    assert (asked["text"], asked["usage"]["completion_tokens"]) == (call, 7)
+    assert (asked["t_send"], asked["t_end"]) == (rows[RIGHT].t_send, rows[RIGHT].t_end)
     assert rows[TURNS].completion_tokens == 7 * len(sent[TURNS])
     assert {row.finish_reason for row in found.rows} == {"stop"}
     assert all(0 <= row.t_send <= row.t_end for row in found.rows)

@@ -103,8 +103,9 @@ def _command(plan: BfclPlan) -> list[str]:
 
 def _variables(base_url: str, plan: BfclPlan) -> dict[str, str]:
     offline = dict.fromkeys(("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"), "1")
-    own = {"BFCL_PROJECT_ROOT": str(plan.project.resolve()), "NO_PROXY": "127.0.0.1"}
-    return offline | own | {"REMOTE_OPENAI_BASE_URL": f"{base_url}/v1"}
+    direct = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1")
+    own = {"BFCL_PROJECT_ROOT": str(plan.project.resolve())}
+    return offline | direct | own | {"REMOTE_OPENAI_BASE_URL": f"{base_url}/v1"}
 
 
 def _results(project: Path) -> Iterator[dict]:
@@ -122,23 +123,25 @@ def _rows(cases: list[Prompt], results: list[dict]) -> list[RequestRow]:
 
 def _row(order: int, result: dict, categories: dict[str, str], zero: float) -> RequestRow:
     """A case as a row: its requests in `body`, its result in `text`, tokens summed over them."""
-    calls = result["calls"]
+    calls = [
+        call | {moment: call[moment] - zero for moment in ("t_send", "t_end")}
+        for call in result["calls"]
+    ]
     usage = [call["usage"] for call in calls if "usage" in call]
     # An exception over an answered request is the answer's fault, which BFCL's grader judges.
     failed = "traceback" in result and not all("usage" in call for call in calls)
-    start = calls[0]["t_send"] - zero
     return RequestRow(
         phase="measured",
         request=order,
         stream=None,
         prompt_id=result["id"],
         category=categories.get(result["id"]),
-        body=canonical([call["body"] for call in calls]),
+        body=canonical(calls),
         prompt_sha256=hashlib.sha256(calls[0]["body"]["prompt"].encode()).hexdigest(),
         prompt_hash_of="first_prompt",
-        t_enqueue=start,
-        t_send=start,
-        t_end=calls[-1]["t_end"] - zero,
+        t_enqueue=calls[0]["t_send"],
+        t_send=calls[0]["t_send"],
+        t_end=calls[-1]["t_end"],
         text=canonical(result["result"]),
         reasoning=_text(result.get("reasoning_content")),
         finish_reason=calls[-1].get("finish_reason"),

@@ -24,7 +24,11 @@ REQUEST_SCHEMA = pa.schema(
         column("stream", pa.int32(), "closed-loop worker that sent it, from 0"),
         column("prompt_id", pa.string(), "prompt of the data set"),
         column("category", pa.string(), "subject of the prompt, where the data set names one"),
-        column("body", pa.string(), "JSON body exactly as sent; of a case of BFCL, a list of them"),
+        column(
+            "body",
+            pa.string(),
+            "JSON body exactly as sent; of a case of BFCL, its requests: body, times, text, usage",
+        ),
         column("prompt_sha256", pa.string(), "sha256 of what prompt_hash_of names"),
         column(
             "prompt_hash_of",
