@@ -1,6 +1,7 @@
 """The studies under config/studies: they resolve, and account for what was published of them."""
 
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
@@ -94,6 +95,13 @@ def test_an_estimate_of_tool_calls_uses_published_seconds_a_call():
     scenario = "bfcl-205-bfcl-default@4"
     assert latency["dflash2-8", scenario] == 0.91
     assert latency["mtp-7", scenario] == pytest.approx((0.91 + 2.53 + 3.24) / 3)
+
+
+def test_an_estimate_takes_the_time_of_a_token_where_no_rate_is_published():
+    token = known_times(ROOT, resolve(ROOT, "drafters-on-sglang")).token
+    assert token["no-drafter"] == pytest.approx((0.0138 + 0.0165) / 2)
+    assert token["dspark"] == pytest.approx(mean(set(token.values()) - {token["dspark"]}))
+    assert known_times(ROOT, resolve(ROOT, "one-card")).token["plain-vllm-0.27.1"] < 1 / 60
 
 
 def test_the_first_200_problems_are_measured_and_later_ones_warm_up():

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from specdock.plan.models import PendingSource
 from specdock.plan.resolve import Plan, Session
-from specdock.published.rates import published_timings
+from specdock.published.rates import published_timings, published_token_seconds
 
 # Where no session was measured yet, the estimate starts from these.
 ASSUMED_READY_SECONDS = 60.0
@@ -20,12 +20,13 @@ ASSUMED_TOKEN_SECONDS = 1 / 20
 @dataclass(frozen=True)
 class Known:
     """What earlier sessions of a study say about time, in seconds; published rates in tok/s, and
-    published seconds a request."""
+    published seconds a request and, at one stream, a token."""
 
     ready: dict[str, float]
     cell: dict[tuple[str, str], float]
     rate: dict[tuple[str, str], float]
     latency: dict[tuple[str, str], float]
+    token: dict[str, float]
 
 
 def measured_cells(root: Path, plan: Plan) -> set[str]:
@@ -40,7 +41,7 @@ def measured_cells(root: Path, plan: Plan) -> set[str]:
 
 def known_times(root: Path, plan: Plan) -> Known:
     """Start times by engine and cell times by (engine, scenario), from every packed session; rates
-    and latencies by (arm, scenario), as published."""
+    and latencies by (arm, scenario) and times a token by arm, as published."""
     ready: dict[str, list[float]] = {}
     cells: dict[tuple[str, str], list[float]] = {}
     for manifest in (root / "results" / plan.name).glob("raw/*/*/*/manifest.json"):
@@ -61,6 +62,7 @@ def known_times(root: Path, plan: Plan) -> Known:
         {key: mean(values) for key, values in cells.items()},
         rate,
         latency,
+        published_token_seconds(root, study.published, list(plan.arms)) if study.published else {},
     )
 
 
@@ -74,7 +76,8 @@ def estimate_seconds(session: Session, measured: set[str], known: Known) -> floa
     for cell in missing:
         scenario = cell.scenario
         place = session.spec.arm.name, scenario.id
-        rate = known.rate.get(place, scenario.streams**0.5 / ASSUMED_TOKEN_SECONDS)
+        token = known.token.get(session.spec.arm.name, ASSUMED_TOKEN_SECONDS)
+        rate = known.rate.get(place, scenario.streams**0.5 / token)
         seconds = scenario.max_tokens / rate
         if place in known.latency:
             seconds = known.latency[place] / scenario.streams
@@ -121,7 +124,7 @@ def print_matrix(plan: Plan, root: Path, console: Console) -> None:
 
 
 def _guessed_from(known: Known) -> str:
-    if known.rate:
+    if known.rate or known.token:
         return "from published rates where given, with answers as long as allowed"
     return "nothing of this study was measured yet"
 

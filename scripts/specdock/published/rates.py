@@ -31,3 +31,22 @@ def published_timings(
         own = {arm: mean(values) for arm, values in figures[scenario].items()}
         timings |= {(arm, scenario): own.get(arm, mean(own.values())) for arm in arms}
     return timings
+
+
+def published_token_seconds(root: Path, name: str, arms: list[str]) -> dict[str, float]:
+    """Seconds a token at one stream by arm: from TPOT, also of a range, and from output rates.
+
+    An arm without a figure of its own gets the mean over the arms of the study that have one; where
+    none has, the result is empty.
+    """
+    found: dict[str, list[float]] = {}
+    for figure in load_ledger(root, name).figures:
+        alone = (figure.scenario or "@1").endswith("@1")
+        if figure.arm not in arms or figure.form != "value" or not alone:
+            continue
+        if figure.metric == "tpot_median":
+            found.setdefault(figure.arm, []).append(figure.value / 1000)
+        elif figure.metric == "output_rate" and figure.scenario:
+            found.setdefault(figure.arm, []).append(1 / figure.value)
+    own = {arm: mean(values) for arm, values in found.items()}
+    return {arm: own.get(arm, mean(own.values())) for arm in arms} if own else {}
