@@ -54,8 +54,8 @@ def test_what_is_done_otherwise_is_published_and_run(name):
 def test_the_embedded_tool_calls_are_asked_by_bfcl_in_its_own_environment():
     plan = resolve(ROOT, "tool-calls")
     [scenario] = plan.scenarios.values()
-    assert scenario.client.handler == "Qwen/Qwen3-32B-FC" and scenario.warmups == 0
-    assert f"bfcl-2026.3.23.{scenario.client.environment}" in plan.environments
+    assert scenario.bfcl.handler == "Qwen/Qwen3-32B-FC" and scenario.warmups == 0
+    assert f"bfcl-2026.3.23.{scenario.bfcl.environment}" in plan.environments
 
 
 def test_published_cells_of_one_card_are_cells_of_the_study():

@@ -8,7 +8,7 @@ from specdock.pins.fingerprint import pin_fingerprint
 from specdock.plan.fingerprint import canonical, code_fingerprint, fingerprint
 from specdock.plan.imports import modules_of
 from specdock.plan.models import HubSource, PendingSource
-from specdock.plan.resolve import Plan, Session, client_environments, resolved_study
+from specdock.plan.resolve import Plan, Session, bfcl_environment, resolved_study
 
 
 class Files:
@@ -91,11 +91,10 @@ class Files:
         return [f"results/pins/{pin}.receipt.json" for pin in dict.fromkeys(pins)]
 
     def markers(self, wildcards: Wildcards) -> list[str]:
-        """Markers of a session's environments: its engine's, and those of foreign clients."""
+        """Markers of the environments of a session: its engine's, and BFCL's where that asks."""
         spec = self.session(wildcards).spec
         names = [f"{spec.arm.engine_name}.{spec.arm.environment}"]
-        for cell in spec.cells:
-            names += client_environments(cell.scenario)
+        names += [bfcl_environment(cell.scenario) for cell in spec.cells if cell.scenario.bfcl]
         return [f"results/environments/{name}.json" for name in dict.fromkeys(names)]
 
     def commit(self, wildcards: Wildcards) -> str:
@@ -114,8 +113,10 @@ class Files:
 
     def environment(self, wildcards: Wildcards) -> str:
         """The environment block of an entry, as canonical JSON."""
-        return canonical(self.plan.environments[wildcards.engine].model_dump(mode="json"))
+        return canonical(
+            self.plan.environments[wildcards.engine].environment.model_dump(mode="json")
+        )
 
     def locks(self, wildcards: Wildcards) -> list[str]:
         """The locks that decide what an environment holds."""
-        return list(self.plan.environments[wildcards.engine].locks)
+        return list(self.plan.environments[wildcards.engine].environment.locks)

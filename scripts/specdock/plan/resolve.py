@@ -17,7 +17,6 @@ from specdock.plan.models import (
     Checkpoint,
     DataSet,
     Engine,
-    EnvironmentSpec,
     Sampling,
     Scenario,
     Study,
@@ -26,8 +25,8 @@ from specdock.plan.problems import ConfigError, Problem
 from specdock.plan.spec import (
     DRIFT_CONTROL,
     ArmSpec,
+    BfclSpec,
     CellSpec,
-    ClientSpec,
     Pinned,
     ScenarioSpec,
     SessionSpec,
@@ -91,19 +90,16 @@ class Plan:
         return needed
 
     @cached_property
-    def environments(self) -> dict[str, EnvironmentSpec]:
-        """Every environment that the study needs, by `name.fingerprint`."""
-        engines = self.arms.values()
-        needed = {f"{a.engine_name}.{a.environment}": a.engine.environment for a in engines}
-        for scenario in self.scenarios.values():
-            needed |= client_environments(scenario)
-        return needed
+    def environments(self) -> dict[str, Engine | Bfcl]:
+        """What has an environment that the study needs, by `name.fingerprint`."""
+        needed = {f"{a.engine_name}.{a.environment}": a.engine for a in self.arms.values()}
+        asked = [scenario for scenario in self.scenarios.values() if scenario.bfcl]
+        return needed | {bfcl_environment(s): s.data_set.bfcl for s in asked}
 
 
-def client_environments(scenario: ScenarioSpec) -> dict[str, EnvironmentSpec]:
-    """The environment of a scenario's client by `name.fingerprint`; none if the client is ours."""
-    bfcl = scenario.data_set.bfcl
-    return {f"{bfcl.name}.{scenario.client.environment}": bfcl.environment} if bfcl else {}
+def bfcl_environment(scenario: ScenarioSpec) -> str:
+    """`name.fingerprint` of the environment that a scenario of BFCL is asked from."""
+    return f"{scenario.data_set.bfcl.name}.{scenario.bfcl.environment}"
 
 
 def resolve(root: Path, name: str) -> Plan:
@@ -208,15 +204,15 @@ def _scenarios(
             warmups=0 if data_set.bfcl else max(streams, source.warmups or 0),
             sampling_name=source.sampling,
             sampling=sampling,
-            client=_client(root, data_set.bfcl) if data_set.bfcl else None,
+            bfcl=_bfcl(root, data_set.bfcl) if data_set.bfcl else None,
             **shared,
         )
         for streams in levels
     ]
 
 
-def _client(root: Path, bfcl: Bfcl) -> ClientSpec:
-    return ClientSpec(
+def _bfcl(root: Path, bfcl: Bfcl) -> BfclSpec:
+    return BfclSpec(
         environment=environment_fingerprint(bfcl.environment, root),
         handler=bfcl.handler,
         code=code_fingerprint([root / name for name in BFCL_CODE], root),

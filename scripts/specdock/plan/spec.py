@@ -20,7 +20,7 @@ from specdock.plan.values import Fraction
 DRIFT_CONTROL = "drift-control"
 
 
-class ClientSpec(Model):
+class BfclSpec(Model):
     """What of BFCL's client decides a result: fingerprints of its environment and of its driver."""
 
     environment: str
@@ -48,7 +48,7 @@ class ScenarioSpec(Model):
     floor: Fraction | None = None
     fixed_length: bool = False
     request_timeout: int = 600
-    client: ClientSpec | None = Field(None, description="who asks, if not our own client")
+    bfcl: BfclSpec | None = Field(None, description="BFCL's client, where it asks in place of ours")
 
 
 class CellSpec(Model):

@@ -118,7 +118,7 @@ def _measure(
         texts[moment] = _settled_metrics(server, bench.adapter, spec.arm.engine.counters.values())
 
     bench.progress.cell(scenario.id, scenario.requests)
-    if scenario.client is None:
+    if scenario.bfcl is None:
         measured = _ask(spec, cell, server, bench, window)
     else:
         # A project root of its own, in which BFCL finds no result of another arm or seed.
