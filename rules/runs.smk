@@ -5,7 +5,7 @@
 rule measure:
     input:
         spec=ancient("results/{study}/specs/{arm}/seed-{seed}.{fp}.json"),
-        marker=ancient(files.marker),
+        markers=ancient(files.markers),
         receipts=ancient(files.receipts),
     output:
         manifest="results/{study}/raw/{arm}/seed-{seed}/{fp}/manifest.json",

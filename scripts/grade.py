@@ -4,6 +4,7 @@ import argparse
 import asyncio
 from pathlib import Path
 
+from specdock.environments.build import build
 from specdock.errors import told
 from specdock.grades.grade import Grader, grade_session
 from specdock.grades.sandbox import probe
@@ -30,7 +31,12 @@ def main() -> None:
             prompts[workload] = {prompt.prompt_id: prompt for prompt in rows}
         programs = any(scenario.grade == "humaneval" for scenario in graded)
         sandbox = asyncio.run(probe()) if programs else None
-        grader = Grader(prompts, sandbox, arguments.at_once)
+        bfcl = {
+            scenario.workload: build(client.name, client.environment, Path.cwd()).python
+            for scenario in graded
+            if (client := scenario.data_set.bfcl)
+        }
+        grader = Grader(prompts, sandbox, arguments.at_once, bfcl)
         grade_session(spec, arguments.requests, grader, arguments.out)
 
 

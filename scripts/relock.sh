@@ -18,6 +18,7 @@ case $name in
     torch-*-cuda)
         options=("${linux[@]}" --python-version 3.11 --excludes envs/torch-cuda.excludes)
         ;;
+    bfcl-*) options=("${linux[@]}" --python-version 3.11 --excludes envs/bfcl.excludes) ;;
     llama-cpp-*)
         options=(--only-binary :all: --python-platform x86_64-manylinux_2_35 --python-version 3.12)
         ;;

@@ -189,7 +189,7 @@ def reasons(
         "evidence-missing": not facts.issuperset(arm["evidence"]["require"]),
         "evidence-forbidden": not facts.isdisjoint(arm["evidence"]["forbid"]),
         "tokens-disagree": disagree,
-        "client-bottleneck": cell["client_cpu"] > 0.7 or cell["loop_lag"] > 250,
+        "client-bottleneck": (cell["client_cpu"] or 0) > 0.7 or (cell["loop_lag"] or 0) > 250,
         "requests-failed": any(row["error"] is not None for row in rows),
         "other-work": (start["gpu"] or {}).get("other_processes"),
     }

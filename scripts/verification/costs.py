@@ -81,7 +81,8 @@ def scoreboard(study: Study) -> Iterator[Row]:
     for row in study.table("claims/scoreboard.parquet"):
         metric = OURS.get(row["metric"], row["metric"])
         comparable = row["verdict"] not in UNMEASURED and metric in METRICS
-        values = logs(study, metric, row["arm"], row["scenario"]) if comparable else {}
+        scenario = study.plan.get("stands_for", {}).get(row["scenario"], row["scenario"])
+        values = logs(study, metric, row["arm"], scenario) if comparable else {}
         mine: Row = {"figure": row["figure"], "verdict": row["verdict"]}
         mine |= {
             f"{name}{end}": None for name in ("ours", "ratio") for end in ("", "_low", "_high")
@@ -93,13 +94,20 @@ def scoreboard(study: Study) -> Iterator[Row]:
             continue
         found = level(values)
         mine |= spelled("ours", found, log=metric not in COMPARED_BY_DIFFERENCE)
-        if row["verdict"] != "definition differs":
+        if otherwise(study, row):
+            mine["verdict"] = "definition differs"
+        elif row["verdict"] != "definition differs":
             mine["verdict"] = "undecided"
             if row["published"]:
                 ends = ((end, mine[f"ours{end}"]) for end in ("", "_low", "_high"))
                 mine |= {f"ratio{e}": v if v is None else v / row["published"] for e, v in ends}
                 mine["verdict"] = within(mine["ratio_low"], mine["ratio_high"], row["noise"])
-        yield mine | seeds_and_basis(found) | behind(study, [row["arm"]], [row["scenario"]])
+        yield mine | seeds_and_basis(found) | behind(study, [row["arm"]], [scenario])
+
+
+def otherwise(study: Study, row: Row) -> bool:
+    """Whether the study says itself that it measures this otherwise than was published."""
+    return not {row["arm"], row["scenario"]}.isdisjoint(study.plan.get("differs", {}))
 
 
 def within(low: float | None, high: float | None, noise: float) -> str:

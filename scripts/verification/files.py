@@ -68,6 +68,10 @@ def check_raw_row(where: str, pack: Pack, row: Row) -> None:
         text = json.dumps(messages, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         digest = hashlib.sha256(text.encode()).hexdigest()
         compare(where, row, {"prompt_sha256": digest}, whole=False)
+    if row["prompt_hash_of"] == "first_prompt":
+        prompt = json.loads(row["body"])[0]["body"]["prompt"]
+        digest = hashlib.sha256(prompt.encode()).hexdigest()
+        compare(where, row, {"prompt_sha256": digest}, whole=False)
     times = row["chunk_times"]
     ends = {"t_first": times[0], "t_last": times[-1]} if times else {}
     compare(where, row, ends, whole=False)

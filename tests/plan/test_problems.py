@@ -49,6 +49,20 @@ def change(old: str, new: str) -> str:
             "nrgam",
             "did you mean ngram",
         ),
+        (
+            "grade: exact-match",
+            "grade: bfcl",
+            "scenarios.1.grade",
+            "bfcl",
+            "sums lists no cases of BFCL",
+        ),
+        (
+            "roles: {reference",
+            "stands_for: {essay@1: essays@2}\nroles: {reference",
+            "stands_for.essay@1",
+            "essays@2",
+            "did you mean essays@",
+        ),
         ("workload: sums", "workload: sum", "scenarios.1.workload", "sum", "did you mean sums?"),
         (
             "max_tokens: 32}",
@@ -159,3 +173,27 @@ def test_a_study_that_extends_itself_is_refused_with_the_other_studies(tmp_path)
     message = refused(tmp_path, STUDY + "extends: tiny\n")
     assert "config/studies/tiny.yaml: extends" in message
     assert "found    tiny" in message
+
+
+def test_bfcl_takes_nothing_of_a_scenario_that_it_decides_itself(tmp_path):
+    root = write_repository(tmp_path)
+    (root / "envs/bfcl.lock").write_text("package==1.0 --hash=sha256:00\n")
+    with (root / "config/datasets.yaml").open("a") as file:
+        file.write(BFCL)
+    wanted = "- {workload: calls, streams: 2, requests: 4, max_tokens: 64, thinking: true}"
+    (root / "config/studies/tiny.yaml").write_text(change("roles:", f"  {wanted}\nroles:"))
+    with pytest.raises(ConfigError) as caught:
+        resolve(root, "tiny")
+    paths = [problem.path for problem in caught.value.problems]
+    assert paths == [f"scenarios.2.{key}" for key in ("grade", "max_tokens", "thinking")]
+    assert "4096: BFCL's client decides it" in str(caught.value)
+
+
+BFCL = """
+calls:
+  description: cases
+  licence: Apache-2.0
+  source: {path: calls.yaml}
+  reader: {format: yaml, id: id, category: category, prompt: "{id}"}
+  bfcl: {handler: some/handler, environment: {kind: venv, lock: envs/bfcl.lock}}
+"""

@@ -72,6 +72,7 @@ def bench(tmp_path: Path, adapter: StandIn, progress: Progress) -> Bench:
         adapter=adapter,
         placed=Placed(Path(sys.executable), Path("target"), None, Path("cache")),
         prompts=lambda cell: prompts,
+        bfcl=lambda cell, project: pytest.fail("no cell here is asked by BFCL"),
         facts={"commit": "", "patch": "", "dirty": "", "gpu": {}, "host": {}, "lock_sha256": ""},
         power=sampler,
         progress=progress,

@@ -1,6 +1,7 @@
 """Replay: without a card, the article of a published study stands on the published figures."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -36,6 +37,21 @@ def test_published_figures_lead_to_their_source_line(replayed):
     assert len(published) > 100
     page = (replayed / "article.md").read_text(encoding="utf-8")
     assert all(f"[{number['printed']}](#n" in page for number in published.values())
+
+
+def test_the_articles_tables_stand_on_the_page_with_their_own_rows_and_columns(replayed):
+    page = (replayed / "article.md").read_text(encoding="utf-8")
+    table = page.partition("### essays, aggregate tok/s\n\n")[2].partition("\n\n")[0].splitlines()
+    assert table[0] == "| | c=1 | c=8 | c=32 |"
+    cells = {row.split(" | ")[0]: re.findall(r"\[([\d.,]+) tok/s\]\(#n", row) for row in table[2:]}
+    assert len(cells) == 6
+    assert cells["| MTP, memory-matched, 32 slots (0.27.1)"] == ["101.3", "672.2", "1,545.9"]
+
+
+def test_a_study_without_a_session_does_not_speak_of_starts(replayed):
+    page = (replayed / "article.md").read_text(encoding="utf-8")
+    assert "Nothing of it was measured here" in page
+    assert "started afresh" not in page
 
 
 def test_no_number_of_the_page_claims_a_measurement(replayed):

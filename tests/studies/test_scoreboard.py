@@ -11,6 +11,7 @@ from specdock.plan.resolve import replayed, resolve, resolved_study
 from specdock.tables.schema import METRICS
 
 ROOT = Path(__file__).parents[2]
+SAMPLED = "one-card/acceptance/sampled/essays/mtp-production"
 CODE = "one-card/table-one-stream/code/dflash2-fp8-served"  # 303.3 tok/s, one stream: noise 3 %
 
 
@@ -69,6 +70,31 @@ def test_another_definition_is_never_a_reproduction(tmp_path):
     row = rows["drafters-on-sglang/acceptance/chat@1/dflash2-8"]
     assert row["verdict"] == "definition differs"
     assert "al.lifetime" in row["reason"] and "al.counter" in row["reason"]
+
+
+def test_other_prompts_are_never_a_reproduction(tmp_path):
+    plan = resolved_study(replayed(resolve(ROOT, "drafters-on-sglang"), ROOT))
+    rows = board(plan, tmp_path, "output_rate", [137.5] * 3, "dflash2-8", "prompt-20k@4")
+    row = rows["drafters-on-sglang/output-rate/prompt-20k@4/dflash2-8"]
+    assert (row["verdict"], row["ours"]) == ("definition differs", pytest.approx(137.5))
+    assert row["reason"] == plan["differs"]["prompt-20k@4"]
+    unrun = rows["drafters-on-sglang/ttft/prompt-120k@1/dflash2-8"]
+    assert unrun["verdict"] == "not run" and plan["differs"]["prompt-120k@1"] in unrun["reason"]
+
+
+def test_a_scenario_of_another_name_stands_for_the_published_one(plan, tmp_path):
+    place = ("mtp-production", "essays-card-sampling@8")
+    row = board(plan, tmp_path, "al_counter", [2.51] * 2, *place)[SAMPLED]
+    assert (row["scenario"], row["ours"]) == ("essays-card-sampling", pytest.approx(2.51))
+    assert row["cells"] == ["cell-1", "cell-2"]
+
+
+def test_the_production_measurement_says_why_it_is_not_run_here(plan, tmp_path):
+    rows = board(plan, tmp_path, "output_rate", [300.0])
+    production = [row for row in rows.values() if row["arm"] == "served-in-production"]
+    assert len(production) >= 3
+    assert {row["verdict"] for row in production} == {"not runnable here"}
+    assert all("author's own machine" in row["reason"] for row in production)
 
 
 def test_seconds_become_milliseconds(tmp_path, plan):

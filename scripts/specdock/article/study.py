@@ -88,13 +88,18 @@ class Study:
         self.commit: str = repository_state(root)["commit"]
         self.facts: dict[str, Fact] = load_facts(root)
         self.published_file = f"config/published/{published}.yaml" if published else ""
-        figures = load_ledger(root, published).figures if published else []
+        self.ledger = load_ledger(root, published) if published else None
+        figures = self.ledger.figures if self.ledger else []
         self.published: dict[str, Figure] = {figure.id: figure for figure in figures}
         self._digests: dict[str, str] = {}
 
     def file(self, name: str) -> str:
         """A file of this study, from the repository root."""
         return f"{self.folder}/{name}"
+
+    def started(self, arm: str) -> bool:
+        """Whether the arm's engine was ever started."""
+        return any(row["arm"] == arm for row in self.sessions.values())
 
     # Claims
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from specdock.columns import column
 from specdock.errors import SpecdockError
+from specdock.grades.bfcl import grade_bfcl
 from specdock.grades.code import grade_code
 from specdock.grades.degeneration import compression, is_loop, repeated_share, words
 from specdock.grades.exact_match import exact_match
@@ -23,13 +24,14 @@ GRADE_SCHEMA = pa.schema(
         column("cell", pa.string(), "fingerprint of arm, scenario and seed"),
         column("request", pa.int32(), "order of sending within the window, from 0"),
         column("prompt_id", pa.string(), "prompt of the data set"),
-        column("grade", pa.string(), "exact-match or humaneval; null where nothing is graded"),
+        column("grade", pa.string(), "exact-match, humaneval or bfcl; null where not graded"),
         column("correct", pa.bool_(), "right; null where not graded or where the request failed"),
         column(
             "outcome",
             pa.string(),
             "exact-match: the rule that found the number (marker, last-number, no-number); "
-            "humaneval: passed, wrong, error:NAME, timeout, memory, syntax, no-code",
+            "humaneval: passed, wrong, error:NAME, timeout, memory, syntax, no-code; "
+            "bfcl: passed, or BFCL's type of the error",
         ),
         column("extracted", pa.string(), "what of the answer was graded"),
         column("degenerate", pa.bool_(), "the answer, reasoning included, is a repetition loop"),
@@ -38,12 +40,15 @@ GRADE_SCHEMA = pa.schema(
     ]
 )
 
-_READ = ["cell", "phase", "request", "prompt_id", "text", "reasoning", "error"]
+_READ = ["cell", "phase", "request", "prompt_id", "category", "text", "reasoning", "error"]
+
+Cases = dict[tuple[str, str], Verdict]
 
 
 @dataclass(frozen=True)
 class Grader:
-    """What grading needs: prompts by workload and id, and a sandbox where programs are graded.
+    """What grading needs: prompts by workload and id, a sandbox where programs are graded, and
+    BFCL's interpreter by workload where BFCL grades.
 
     `at_once` programs run at a time.
     """
@@ -51,21 +56,36 @@ class Grader:
     prompts: Mapping[str, Mapping[str, Prompt]]
     sandbox: Sandbox | None
     at_once: int
+    bfcl: Mapping[str, Path] = field(default_factory=dict)
 
     async def grade(self, rows: list[dict], scenarios: Mapping[str, ScenarioSpec]) -> list[dict]:
         """Rows of `GRADE_SCHEMA` for rows of requests; `scenarios` is by cell."""
         slots = asyncio.Semaphore(self.at_once)
+        cases = self._cases(rows, scenarios)
 
         async def grade_row(row: dict) -> dict:
             scenario = scenarios[row["cell"]]
             async with slots:
-                return _grade_row(row, scenario, await self._verdict(row, scenario))
+                return _grade_row(row, scenario, await self._verdict(row, scenario, cases))
 
         return await asyncio.gather(*map(grade_row, rows))
 
-    async def _verdict(self, row: dict, scenario: ScenarioSpec) -> Verdict | None:
+    def _cases(self, rows: list[dict], scenarios: Mapping[str, ScenarioSpec]) -> Cases:
+        """BFCL's verdicts by cell and case: it grades the cases of a cell together."""
+        cases: Cases = {}
+        for cell, scenario in scenarios.items():
+            own = [row for row in rows if row["cell"] == cell and row["error"] is None]
+            if scenario.grade == "bfcl" and own:
+                python = self.bfcl[scenario.workload]
+                verdicts = grade_bfcl(own, scenario.data_set.bfcl.handler, python)
+                cases |= {(cell, case): verdict for case, verdict in verdicts.items()}
+        return cases
+
+    async def _verdict(self, row: dict, scenario: ScenarioSpec, cases: Cases) -> Verdict | None:
         if scenario.grade is None or row["error"] is not None:
             return None
+        if scenario.grade == "bfcl":
+            return cases[row["cell"], row["prompt_id"]]
         prompt = self.prompts[scenario.workload].get(row["prompt_id"])
         if prompt is None:
             raise SpecdockError(

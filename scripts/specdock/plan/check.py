@@ -10,6 +10,9 @@ from specdock.tables.schema import METRICS
 # What a band may speak of: metrics of cells, and the share of outputs that repeat plain decoding.
 BANDED = (*METRICS, "identical_share")
 
+# BFCL's own cap of an answer, which its command line cannot change.
+BFCL_MAX_TOKENS = 4096
+
 
 def check(
     root: Path,
@@ -107,6 +110,7 @@ def _scenario(
         problems.append(unknown_name(file, f"{path}.workload", scenario.workload, data_sets))
     else:
         problems += _prose(file, path, scenario, data_sets[scenario.workload])
+        problems += _bfcl(file, path, scenario, data_sets[scenario.workload])
     known = {"greedy", *study.sampling}
     if scenario.sampling not in known:
         problems.append(unknown_name(file, f"{path}.sampling", scenario.sampling, known))
@@ -146,6 +150,27 @@ def _prose(file: str, path: str, scenario: Scenario, data_set: DataSet) -> list[
     found += "prose" if is_prose else "no prose"
     allowed = "a length to cut the prose to" if is_prose else "nothing: only prose is cut"
     return [Problem(file, f"{path}.prompt_tokens", found, allowed)]
+
+
+def _bfcl(file: str, path: str, scenario: Scenario, data_set: DataSet) -> list[Problem]:
+    """BFCL asks by itself: of a scenario it takes threads, cases and the temperature."""
+    if data_set.bfcl is None:
+        if scenario.grade != "bfcl":
+            return []
+        wanted = f"another grade: {scenario.workload} lists no cases of BFCL"
+        return [Problem(file, f"{path}.grade", "bfcl", wanted)]
+    own = {"grade": "bfcl", "max_tokens": BFCL_MAX_TOKENS}
+    own |= dict.fromkeys(("warmups", "thinking", "effort"), None) | {"fixed_length": False}
+    return [
+        Problem(
+            file,
+            f"{path}.{key}",
+            repr(getattr(scenario, key)),
+            f"{value}: BFCL's client decides it" if value is not None else "nothing: BFCL has none",
+        )
+        for key, value in own.items()
+        if getattr(scenario, key) != value
+    ]
 
 
 def _roles(file: str, study: Study) -> list[Problem]:
@@ -188,6 +213,11 @@ def _rest(file: str, study: Study) -> list[Problem]:
     ]
     ids = scenario_ids(study)
     problems += _drift_control(file, study, ids)
+    problems += [
+        unknown_name(file, f"stands_for.{published}", ours, ids)
+        for published, ours in study.stands_for.items()
+        if ours not in ids
+    ]
     problems += [
         Problem(file, "scenarios", f"{scenario} twice", "one scenario an id; give it a `name`")
         for scenario in sorted({s for s in ids if ids.count(s) > 1})

@@ -8,7 +8,7 @@ from specdock.pins.fingerprint import pin_fingerprint
 from specdock.plan.fingerprint import canonical, code_fingerprint, fingerprint
 from specdock.plan.imports import modules_of
 from specdock.plan.models import HubSource, PendingSource
-from specdock.plan.resolve import Plan, Session, resolved_study
+from specdock.plan.resolve import Plan, Session, bfcl_environment, resolved_study
 
 
 class Files:
@@ -90,10 +90,12 @@ class Files:
         pins += [f"{c.scenario.workload}.{c.scenario.data_set_pin}" for c in spec.cells]
         return [f"results/pins/{pin}.receipt.json" for pin in dict.fromkeys(pins)]
 
-    def marker(self, wildcards: Wildcards) -> str:
-        """Marker of the engine environment of a session."""
-        arm = self.session(wildcards).spec.arm
-        return f"results/environments/{arm.engine_name}.{arm.environment}.json"
+    def markers(self, wildcards: Wildcards) -> list[str]:
+        """Markers of the environments of a session: its engine's, and BFCL's where that asks."""
+        spec = self.session(wildcards).spec
+        names = [f"{spec.arm.engine_name}.{spec.arm.environment}"]
+        names += [bfcl_environment(cell.scenario) for cell in spec.cells if cell.scenario.bfcl]
+        return [f"results/environments/{name}.json" for name in dict.fromkeys(names)]
 
     def commit(self, wildcards: Wildcards) -> str:
         """At which commit a pin is taken, as far as config knows; empty if it has none."""
@@ -110,11 +112,11 @@ class Files:
         return [f"results/pins/{derive.base}.{pin_fingerprint(derive.checkpoint)}.receipt.json"]
 
     def environment(self, wildcards: Wildcards) -> str:
-        """The environment block of an engine entry, as canonical JSON."""
+        """The environment block of an entry, as canonical JSON."""
         return canonical(
             self.plan.environments[wildcards.engine].environment.model_dump(mode="json")
         )
 
     def locks(self, wildcards: Wildcards) -> list[str]:
-        """The locks that decide what an engine environment holds."""
+        """The locks that decide what an environment holds."""
         return list(self.plan.environments[wildcards.engine].environment.locks)

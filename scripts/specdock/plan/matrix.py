@@ -10,7 +10,7 @@ from rich.table import Table
 
 from specdock.plan.models import PendingSource
 from specdock.plan.resolve import Plan, Session
-from specdock.published.rates import published_rates
+from specdock.published.rates import published_timings, published_token_seconds
 
 # Where no session was measured yet, the estimate starts from these.
 ASSUMED_READY_SECONDS = 60.0
@@ -19,11 +19,14 @@ ASSUMED_TOKEN_SECONDS = 1 / 20
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier sessions of a study say about time, in seconds, and published rates in tok/s."""
+    """What earlier sessions of a study say about time, in seconds; published rates in tok/s, and
+    published seconds a request and, at one stream, a token."""
 
     ready: dict[str, float]
     cell: dict[tuple[str, str], float]
     rate: dict[tuple[str, str], float]
+    latency: dict[tuple[str, str], float]
+    token: dict[str, float]
 
 
 def measured_cells(root: Path, plan: Plan) -> set[str]:
@@ -38,7 +41,7 @@ def measured_cells(root: Path, plan: Plan) -> set[str]:
 
 def known_times(root: Path, plan: Plan) -> Known:
     """Start times by engine and cell times by (engine, scenario), from every packed session; rates
-    by (arm, scenario), as published."""
+    and latencies by (arm, scenario) and times a token by arm, as published."""
     ready: dict[str, list[float]] = {}
     cells: dict[tuple[str, str], list[float]] = {}
     for manifest in (root / "results" / plan.name).glob("raw/*/*/*/manifest.json"):
@@ -47,12 +50,19 @@ def known_times(root: Path, plan: Plan) -> Known:
         ready.setdefault(engine, []).extend(s["ready_after"] for s in content["sessions"])
         for cell in content["cells"]:
             cells.setdefault((engine, cell["scenario"]), []).append(cell["wall"])
+    study, names = plan.study, (list(plan.arms), list(plan.scenarios))
+    rate, latency = (
+        published_timings(root, study.published, metric, *names, study.stands_for)
+        if study.published
+        else {}
+        for metric in ("output_rate", "latency_mean")
+    )
     return Known(
         {engine: mean(values) for engine, values in ready.items()},
         {key: mean(values) for key, values in cells.items()},
-        published_rates(root, plan.study.published, list(plan.arms), list(plan.scenarios))
-        if plan.study.published
-        else {},
+        rate,
+        latency,
+        published_token_seconds(root, study.published, list(plan.arms)) if study.published else {},
     )
 
 
@@ -65,9 +75,13 @@ def estimate_seconds(session: Session, measured: set[str], known: Known) -> floa
     total = known.ready.get(engine, ASSUMED_READY_SECONDS)
     for cell in missing:
         scenario = cell.scenario
-        rate = known.rate.get((session.spec.arm.name, scenario.id))
-        rate = rate or scenario.streams**0.5 / ASSUMED_TOKEN_SECONDS
-        assumed = scenario.requests * scenario.max_tokens / rate
+        place = session.spec.arm.name, scenario.id
+        token = known.token.get(session.spec.arm.name, ASSUMED_TOKEN_SECONDS)
+        rate = known.rate.get(place, scenario.streams**0.5 / token)
+        seconds = scenario.max_tokens / rate
+        if place in known.latency:
+            seconds = known.latency[place] / scenario.streams
+        assumed = scenario.requests * seconds
         warm = 1 + scenario.warmups / scenario.requests
         total += known.cell.get((engine, scenario.id), assumed) * warm
     return total
@@ -110,7 +124,7 @@ def print_matrix(plan: Plan, root: Path, console: Console) -> None:
 
 
 def _guessed_from(known: Known) -> str:
-    if known.rate:
+    if known.rate or known.token:
         return "from published rates where given, with answers as long as allowed"
     return "nothing of this study was measured yet"
 

@@ -132,19 +132,6 @@ class Reader(Model):
     take: dict[Literal["first"], Annotated[int, Field(ge=1)]] | None = None
 
 
-class DataSet(Model):
-    """A data set, pinned, with the way to read it."""
-
-    description: str
-    licence: str
-    source: Source
-    reader: Reader
-    synthetic: bool = False
-
-
-# Engines
-
-
 class VenvEnvironment(Model):
     """A virtual environment built from a hashed lock."""
 
@@ -159,6 +146,32 @@ class VenvEnvironment(Model):
     def locks(self) -> tuple[str, ...]:
         """Every lock that decides the environment's content."""
         return (self.lock,) if self.fallback is None else (self.lock, self.fallback)
+
+
+class Bfcl(Model):
+    """BFCL's own client and graders, for a data set that lists cases of it (`id`, `category`)."""
+
+    handler: str = Field(description="BFCL's name of the way to render prompts and read calls")
+    environment: VenvEnvironment
+
+    @property
+    def name(self) -> str:
+        """The environment's name: its lock's."""
+        return self.environment.lock.rpartition("/")[2].removesuffix(".lock")
+
+
+class DataSet(Model):
+    """A data set, pinned, with the way to read it."""
+
+    description: str
+    licence: str
+    source: Source
+    reader: Reader
+    bfcl: Bfcl | None = None
+    synthetic: bool = False
+
+
+# Engines
 
 
 class ExternalEnvironment(Model):
@@ -305,7 +318,7 @@ class Scenario(Model):
     prompt_tokens: Annotated[int, Field(ge=1)] | None = Field(
         None, description="cut a workload of prose to this length (prefill)"
     )
-    grade: Literal["exact-match", "humaneval"] | None = None
+    grade: Literal["exact-match", "humaneval", "bfcl"] | None = None
     floor: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None, description="share correct under which a cell is unusable"
     )
@@ -367,6 +380,12 @@ class Study(Model):
     evidence: Evidence = Evidence()
     caveats: list[str] = []
     published: str | None = Field(None, description="file under config/published")
+    stands_for: dict[str, str] = Field(
+        {}, description="scenario of the published file to the scenario here that stands for it"
+    )
+    differs: dict[str, str] = Field(
+        {}, description="arms and scenarios of the published file that ours are not quite, and how"
+    )
     unmapped: dict[str, str] = Field(
         {}, description="arms and scenarios of the published file that are not run, and why"
     )

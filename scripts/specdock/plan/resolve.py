@@ -11,11 +11,21 @@ from specdock.pins.fingerprint import pin_fingerprint
 from specdock.plan.check import check
 from specdock.plan.fingerprint import code_fingerprint, fingerprint
 from specdock.plan.load import load_data_sets, load_engines, load_models, load_study
-from specdock.plan.models import Arm, Checkpoint, DataSet, Engine, Sampling, Scenario, Study
+from specdock.plan.models import (
+    Arm,
+    Bfcl,
+    Checkpoint,
+    DataSet,
+    Engine,
+    Sampling,
+    Scenario,
+    Study,
+)
 from specdock.plan.problems import ConfigError, Problem
 from specdock.plan.spec import (
     DRIFT_CONTROL,
     ArmSpec,
+    BfclSpec,
     CellSpec,
     Pinned,
     ScenarioSpec,
@@ -34,6 +44,8 @@ MEASURING_CODE = (
     "scripts/specdock/workloads/*.py",
     "scripts/specdock/engines/contract.py",
 )
+# What drives BFCL's client counts for its scenarios only.
+BFCL_CODE = ("scripts/specdock/runs/bfcl.py", "scripts/specdock/runs/inside/bfcl_cli.py")
 
 
 @dataclass(frozen=True)
@@ -78,9 +90,16 @@ class Plan:
         return needed
 
     @cached_property
-    def environments(self) -> dict[str, Engine]:
-        """Every engine environment that the study needs, by `engine.fingerprint`."""
-        return {f"{a.engine_name}.{a.environment}": a.engine for a in self.arms.values()}
+    def environments(self) -> dict[str, Engine | Bfcl]:
+        """What has an environment that the study needs, by `name.fingerprint`."""
+        needed = {f"{a.engine_name}.{a.environment}": a.engine for a in self.arms.values()}
+        asked = [scenario for scenario in self.scenarios.values() if scenario.bfcl]
+        return needed | {bfcl_environment(s): s.data_set.bfcl for s in asked}
+
+
+def bfcl_environment(scenario: ScenarioSpec) -> str:
+    """`name.fingerprint` of the environment that a scenario of BFCL is asked from."""
+    return f"{scenario.data_set.bfcl.name}.{scenario.bfcl.environment}"
 
 
 def resolve(root: Path, name: str) -> Plan:
@@ -93,7 +112,7 @@ def resolve(root: Path, name: str) -> Plan:
     scenarios = {
         spec.id: (spec, source)
         for source in study.scenarios
-        for spec in _scenarios(source, study, data_sets)
+        for spec in _scenarios(root, source, study, data_sets)
     }
     arms = {arm: _arm(root, arm, study, engines, models) for arm in study.arms}
     order = _order(study)
@@ -179,7 +198,9 @@ def _order(study: Study) -> list[tuple[str, int]]:
     return order
 
 
-def _scenarios(source: Scenario, study: Study, data_sets: dict[str, DataSet]) -> list[ScenarioSpec]:
+def _scenarios(
+    root: Path, source: Scenario, study: Study, data_sets: dict[str, DataSet]
+) -> list[ScenarioSpec]:
     levels = source.streams if isinstance(source.streams, list) else [source.streams]
     data_set = data_sets[source.workload]
     suffix = "" if source.sampling == "greedy" else f"-{source.sampling}"
@@ -196,13 +217,23 @@ def _scenarios(source: Scenario, study: Study, data_sets: dict[str, DataSet]) ->
             data_set=data_set,
             data_set_pin=pin_fingerprint(data_set),
             streams=streams,
-            warmups=max(streams, source.warmups or 0),
+            # BFCL's client has no warm-ups.
+            warmups=0 if data_set.bfcl else max(streams, source.warmups or 0),
             sampling_name=source.sampling,
             sampling=sampling,
+            bfcl=_bfcl(root, data_set.bfcl) if data_set.bfcl else None,
             **shared,
         )
         for streams in levels
     ]
+
+
+def _bfcl(root: Path, bfcl: Bfcl) -> BfclSpec:
+    return BfclSpec(
+        environment=environment_fingerprint(bfcl.environment, root),
+        handler=bfcl.handler,
+        code=code_fingerprint([root / name for name in BFCL_CODE], root),
+    )
 
 
 def _arm(

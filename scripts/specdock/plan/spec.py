@@ -20,6 +20,14 @@ from specdock.plan.values import Fraction
 DRIFT_CONTROL = "drift-control"
 
 
+class BfclSpec(Model):
+    """What of BFCL's client decides a result: fingerprints of its environment and of its driver."""
+
+    environment: str
+    handler: str
+    code: str
+
+
 class ScenarioSpec(Model):
     """One workload at one concurrency, with its sampling fields and data set spelled out."""
 
@@ -40,6 +48,7 @@ class ScenarioSpec(Model):
     floor: Fraction | None = None
     fixed_length: bool = False
     request_timeout: int = 600
+    bfcl: BfclSpec | None = Field(None, description="BFCL's client, where it asks in place of ours")
 
 
 class CellSpec(Model):

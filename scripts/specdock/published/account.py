@@ -72,6 +72,11 @@ def _labels_not_found(ledger: Ledger, lines: list[str]) -> Iterator[Problem]:
             if label.words not in _line(lines, label.line):
                 where = f"words of line {label.line}"
                 yield Problem(ledger.article, f"{kind}.{slug}", label.words, where)
+    for table in ledger.tables:
+        for words, number in table.words():
+            if words not in _line(lines, number):
+                where = f"words of line {number}"
+                yield Problem(ledger.article, f"tables: {table.caption}", words, where)
 
 
 def _places(

@@ -45,10 +45,11 @@ def digest_of(ledger: Ledger, article: bytes, numbers: int, figures: int) -> Dig
 
 
 def cited_lines(ledger: Ledger) -> set[int]:
-    """Every line that a figure, an arm or a scenario of the ledger names."""
+    """Every line that a figure, an arm, a scenario or a table of the ledger names."""
     labels = [*ledger.arms.values(), *ledger.scenarios.values()]
     also = {line for figure in ledger.figures for line in figure.also}
-    return {cited.line for cited in [*ledger.figures, *labels]} | also
+    heads = {line for table in ledger.tables for _, line in table.words()}
+    return {cited.line for cited in [*ledger.figures, *labels]} | also | heads
 
 
 def claims_sha256(ledger: Ledger) -> str:
@@ -60,6 +61,7 @@ def claims_sha256(ledger: Ledger) -> str:
             [label.words, label.line]
             for label in [*ledger.arms.values(), *ledger.scenarios.values()]
         ],
+        "tables": [list(table.words()) for table in ledger.tables],
         "not_figures": [entry.model_dump(exclude={"reason"}) for entry in ledger.not_figures],
     }
     return _sha256(json.dumps(claims, sort_keys=True, ensure_ascii=False).encode())

@@ -15,11 +15,11 @@ from specdock.plan.load import read_yaml
 from specdock.plan.models import Model
 from specdock.plan.problems import ConfigError, from_validation, unknown_name
 from specdock.plan.values import Name
+from specdock.published.layout import Layout, Line
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 WORDS_PER_QUOTATION = 12
 
-Line = Annotated[int, Field(ge=1)]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9@._-]*$")]
 FigureId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9@._-]*(/[a-z0-9][a-z0-9@._-]*)+$")]
 
@@ -163,6 +163,7 @@ class Ledger(Model):
     scenarios: dict[Slug, Label]
     passages: list[Passage]
     not_figures: list[NotFigures]
+    tables: list[Layout] = Field([], description="the article's tables, as it prints them")
 
     @model_validator(mode="before")
     @classmethod
@@ -203,6 +204,11 @@ def load_ledger(root: Path, name: str) -> Ledger:
     except ValidationError as error:
         raise ConfigError(from_validation(error, shown, Ledger)) from None
     problems = []
+    problems += [
+        unknown_name(shown, f"tables: {table.caption}: arms", arm, ledger.arms)
+        for table in ledger.tables
+        for arm in sorted(table.names("arms") - ledger.arms.keys())
+    ]
     counts = Counter(figure.id for figure in ledger.figures)
     for figure in ledger.figures:
         known = {

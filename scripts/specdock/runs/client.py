@@ -57,14 +57,14 @@ class CellMeasurement:
 
     `rows` has the warm-ups first; `window_start` is in Unix time, `wall` in seconds until the last
     stream closed, `client_cpu` in CPU seconds of this process within the window, and `loop_lag` in
-    milliseconds: the latest that the client's event loop woke up.
+    milliseconds: the latest that the client's event loop woke up (None of a client without one).
     """
 
     rows: list[RequestRow]
     window_start: float
     wall: float
     client_cpu: float
-    loop_lag: float
+    loop_lag: float | None
 
 
 async def measure_cell(

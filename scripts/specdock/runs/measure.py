@@ -17,6 +17,7 @@ from specdock.plan.fingerprint import sha256_of
 from specdock.plan.models import ContainerEnvironment
 from specdock.plan.spec import ArmSpec, CellSpec, Pinned, SessionSpec
 from specdock.runs.bandwidth import card_bandwidth, copy_bandwidth, not_copied
+from specdock.runs.bfcl import BfclPlan
 from specdock.runs.checkpoint import read_checkpoint
 from specdock.runs.host import host_facts
 from specdock.runs.ledger import PACKED, Ledger
@@ -104,6 +105,19 @@ def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
             chosen = cut_prompts(*source, root / placed.target, scenario.prompt_tokens, count)
         return select(chosen, spec.seed, scenario.requests, scenario.warmups)
 
+    def bfcl(cell: CellSpec, project: Path) -> BfclPlan:
+        scenario = cell.scenario
+        client = scenario.data_set.bfcl
+        return BfclPlan(
+            python=build(client.name, client.environment, root).python,
+            handler=client.handler,
+            target=root / placed.target,
+            cases=prompts(cell),
+            streams=scenario.streams,
+            temperature=scenario.sampling.temperature,
+            project=project,
+        )
+
     adapter = adapter_of(spec.arm.engine)
     card = gpu_state()
     variables = adapter.variables(spec.arm, placed)
@@ -112,6 +126,7 @@ def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
         adapter=adapter,
         placed=placed,
         prompts=prompts,
+        bfcl=bfcl,
         facts={
             **repository_state(root),
             "packages": environment.packages,

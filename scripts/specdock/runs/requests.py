@@ -24,13 +24,17 @@ REQUEST_SCHEMA = pa.schema(
         column("stream", pa.int32(), "closed-loop worker that sent it, from 0"),
         column("prompt_id", pa.string(), "prompt of the data set"),
         column("category", pa.string(), "subject of the prompt, where the data set names one"),
-        column("body", pa.string(), "JSON body exactly as sent"),
+        column(
+            "body",
+            pa.string(),
+            "JSON body exactly as sent; of a case of BFCL, its requests: body, times, text, usage",
+        ),
         column("prompt_sha256", pa.string(), "sha256 of what prompt_hash_of names"),
         column(
             "prompt_hash_of",
             pa.string(),
-            "token_ids (the engine's prompt token ids as little-endian int32) or messages (their "
-            "canonical JSON)",
+            "token_ids (the engine's prompt token ids as little-endian int32), messages (their "
+            "canonical JSON) or first_prompt (of a case that BFCL asks in several requests)",
         ),
         column("t_enqueue", pa.float64(), "the stream was free for this request", "s"),
         column("t_send", pa.float64(), "request written to the connection", "s"),
@@ -77,7 +81,7 @@ class RequestRow:
 
     phase: str
     request: int
-    stream: int
+    stream: int | None
     prompt_id: str
     category: str | None
     body: str

@@ -19,7 +19,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from specdock.engines.contract import Adapter, Placed
 from specdock.errors import SpecdockError
 from specdock.plan.spec import CellSpec, SessionSpec
-from specdock.runs.client import CellFailed, CellPlan, measure_cell
+from specdock.runs.bfcl import BfclPlan, measure_bfcl
+from specdock.runs.client import CellFailed, CellMeasurement, CellPlan, measure_cell
 from specdock.runs.ledger import FinishedCell, Ledger
 from specdock.runs.power import PowerSampler
 from specdock.runs.progress import Progress
@@ -39,6 +40,7 @@ class Bench:
     adapter: Adapter
     placed: Placed
     prompts: Callable[[CellSpec], list[Prompt]]
+    bfcl: Callable[[CellSpec, Path], BfclPlan]
     facts: dict
     power: Callable[[str], PowerSampler]
     progress: Progress
@@ -83,7 +85,7 @@ def measure_missing(spec: SessionSpec, cells: list[CellSpec], ledger: Ledger, be
         (folder / "session.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
         for cell in cells:
             try:
-                finished = _measure(spec, cell, name, server, bench)
+                finished = _measure(spec, cell, folder, server, bench)
             except CellFailed as error:
                 rows = _rows(spec, cell, name, error.rows)
                 pq.write_table(rows, folder / f"failed-{cell.fingerprint}.parquet")
@@ -104,35 +106,24 @@ def measure_missing(spec: SessionSpec, cells: list[CellSpec], ledger: Ledger, be
 
 
 def _measure(
-    spec: SessionSpec, cell: CellSpec, session: str, server: Server, bench: Bench
+    spec: SessionSpec, cell: CellSpec, folder: Path, server: Server, bench: Bench
 ) -> FinishedCell:
-    scenario = cell.scenario
+    scenario, session = cell.scenario, folder.name
     for path in bench.adapter.reset:
         if not server.post(path):
             raise CellFailed(f"the engine did not empty its caches at {path}", rows=[])
-    plan = CellPlan(
-        streams=scenario.streams,
-        requests=scenario.requests,
-        warmups=scenario.warmups,
-        body=bench.adapter.body(spec.arm, scenario),
-        seed=spec.seed,
-        request_timeout=scenario.request_timeout,
-    )
     texts: dict[str, str] = {}
 
     def window(moment: str) -> None:
         texts[moment] = _settled_metrics(server, bench.adapter, spec.arm.engine.counters.values())
 
     bench.progress.cell(scenario.id, scenario.requests)
-    measured = asyncio.run(
-        measure_cell(
-            server.base_url,
-            bench.prompts(cell),
-            plan,
-            on_progress=bench.progress.request,
-            on_window=window,
-        )
-    )
+    if scenario.bfcl is None:
+        measured = _ask(spec, cell, server, bench, window)
+    else:
+        # A project root of its own, in which BFCL finds no result of another arm or seed.
+        plan = bench.bfcl(cell, folder / f"bfcl-{cell.fingerprint}")
+        measured = measure_bfcl(server.base_url, plan, bench.progress.request, window)
     rows = _rows(spec, cell, session, measured.rows)
     facts = {
         "cell": cell.fingerprint,
@@ -144,6 +135,28 @@ def _measure(
         "loop_lag": measured.loop_lag,
     }
     return FinishedCell(facts, rows, texts)
+
+
+def _ask(
+    spec: SessionSpec,
+    cell: CellSpec,
+    server: Server,
+    bench: Bench,
+    on_window: Callable[[str], None],
+) -> CellMeasurement:
+    scenario = cell.scenario
+    plan = CellPlan(
+        streams=scenario.streams,
+        requests=scenario.requests,
+        warmups=scenario.warmups,
+        body=bench.adapter.body(spec.arm, scenario),
+        seed=spec.seed,
+        request_timeout=scenario.request_timeout,
+    )
+    prompts = bench.prompts(cell)
+    return asyncio.run(
+        measure_cell(server.base_url, prompts, plan, bench.progress.request, on_window)
+    )
 
 
 def _rows(spec: SessionSpec, cell: CellSpec, session: str, rows: list[RequestRow]) -> pa.Table:

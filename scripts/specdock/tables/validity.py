@@ -53,8 +53,8 @@ class Observed:
     preemptions: float | None
     degenerate: int
     accuracy: float | None
-    client_cpu: float
-    loop_lag: float
+    client_cpu: float | None
+    loop_lag: float | None
     largest_chunk: int
     other_processes: bool
     energy_counter: float | None
@@ -80,7 +80,8 @@ def reasons(arm: ArmSpec, scenario: ScenarioSpec, seen: Observed, log: list[Evid
         "evidence-forbidden": any(fact in facts for fact in arm.evidence.forbid),
         "tokens-disagree": seen.counted_tokens is not None
         and abs(seen.counted_tokens - seen.completion_tokens) > slack,
-        "client-bottleneck": seen.client_cpu > CLIENT_CPU or seen.loop_lag > LOOP_LAG_MS,
+        "client-bottleneck": (seen.client_cpu or 0) > CLIENT_CPU
+        or (seen.loop_lag or 0) > LOOP_LAG_MS,
         "requests-failed": seen.failed > 0,
         "other-work": seen.other_processes,
     }

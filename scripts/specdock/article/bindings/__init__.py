@@ -11,13 +11,14 @@ from specdock.article.bindings.claims import Claims
 from specdock.article.bindings.counts import Counts
 from specdock.article.bindings.figures import Figures
 from specdock.article.bindings.labels import Labels
+from specdock.article.bindings.layouts import Layouts
 from specdock.article.bindings.measured import Measured
 from specdock.article.bindings.names import Names
 from specdock.article.bindings.quotations import Quotations
 from specdock.article.bindings.settings import Settings
 from specdock.article.bindings.verdicts import Verdicts
 
-FAMILIES = (Measured, Verdicts, Claims, Quotations, Settings, Counts, Labels, Figures)
+FAMILIES = (Measured, Verdicts, Claims, Quotations, Layouts, Settings, Counts, Labels, Figures)
 
 
 def bindings(names: Names) -> dict[str, Callable]:

@@ -1,4 +1,4 @@
-"""The audit page's tables: every number, claim, gate and unusable cell."""
+"""The audit page's tables: every number, claim, gate, unusable cell and published figure."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -27,7 +27,8 @@ class Table:
 
 def audit_tables(numbers: list[Row], study: Study) -> list[Table]:
     """The tables of the audit page; `numbers` are rows of the ledger."""
-    return [_numbers(numbers), _claims(study), _gates(study), _unusable(study)]
+    tables = [_numbers(numbers), _claims(study), _gates(study), _unusable(study)]
+    return [*tables, _scoreboard(study)]
 
 
 def _numbers(numbers: list[Row]) -> Table:
@@ -125,6 +126,31 @@ def _unusable(study: Study) -> Table:
         if not row["usable"]
     ]
     return Table("unusable", "Unusable cells", columns, rows)
+
+
+def _scoreboard(study: Study) -> Table:
+    columns = [Column("figure", "link"), *map(Column, ("arm", "scenario", "metric"))]
+    names = ("published", "ours", "low", "high", "ratio", "low", "high", "noise")
+    columns += [*(Column(name, "number") for name in names), Column("verdict"), Column("why")]
+    figures = ("published", "ours", "ours_low", "ours_high", "ratio", "ratio_low", "ratio_high")
+    rows = [
+        [
+            [
+                row["figure"],
+                f"article.html#n-published/{quote(row['figure'], safe='/@:=+')}",
+                row["figure"],
+            ],
+            row["arm"],
+            row["scenario"],
+            row["metric"].replace("_", " "),
+            *(row[name] for name in figures),
+            row["noise"],
+            row["verdict"],
+            row["reason"],
+        ]
+        for row in study.arguments["scoreboard"]
+    ]
+    return Table("scoreboard", "Published figures", columns, rows)
 
 
 def _rule(row: Row) -> tuple[str | None, str | None]:

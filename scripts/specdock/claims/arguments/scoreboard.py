@@ -9,6 +9,7 @@ from specdock.claims.arguments.measured import BEHIND, Measured, based_on, with_
 from specdock.claims.comparisons import scale_of
 from specdock.claims.intervals import Basis, Estimate, mean_over_runs
 from specdock.columns import column
+from specdock.published.counterparts import difference, our_metric, our_scenario
 from specdock.published.ledger import Figure, Ledger, load_ledger
 from specdock.tables.schema import METRICS
 
@@ -31,8 +32,6 @@ SCOREBOARD = pa.schema(
     ]
 )
 
-# Published quantities that have another name here; the ledger's definition says if they differ.
-_OURS = {"acceptance_length": "al_counter"}
 _NO_RESULT = ("context", "noise", "setting")
 _FACTORS = {("s", "ms"): 1000.0, ("problems", ""): 1.0, ("cases", ""): 1.0}
 
@@ -70,18 +69,20 @@ def _row(figure: Figure, measured: Measured, ledger: Ledger) -> dict:
         return row | {"verdict": NOT_RUNNABLE, "reason": reason}
     if reason := _not_comparable(figure, measured):
         return row | {"verdict": NOT_COMPARABLE, "reason": reason}
-    name = _OURS.get(figure.metric, figure.metric)
+    name = our_metric(figure.metric)
     metric = METRICS[name]
     row["published"] = figure.value * _FACTORS.get((figure.unit, metric.unit), 1.0)
-    values = measured.values(name, [figure.arm], [figure.scenario])[0, 0]
+    scenario = our_scenario(figure.scenario, measured.plan)
+    values = measured.values(name, [figure.arm], [scenario])[0, 0]
+    why = difference(figure, metric.definition, measured.plan)
     if np.isnan(values).all():
-        return row | {"verdict": NOT_RUN, "reason": "no usable cell of this arm and scenario"}
+        reason = "; ".join(filter(None, ["no usable cell of this arm and scenario", why]))
+        return row | {"verdict": NOT_RUN, "reason": reason}
     ours = mean_over_runs(values, scale_of(name))
     row |= _spelled("ours", ours, 1.0) | based_on(ours)
-    row |= measured.behind([figure.arm], [figure.scenario])
-    if figure.definition not in (None, metric.definition):
-        reason = f"published as {figure.definition}, ours is {metric.definition}"
-        return row | {"verdict": OTHER_DEFINITION, "reason": reason}
+    row |= measured.behind([figure.arm], [scenario])
+    if why:
+        return row | {"verdict": OTHER_DEFINITION, "reason": why}
     if not row["published"]:
         return row | {"verdict": UNDECIDED, "reason": "no ratio to a published zero"}
     row |= _spelled("ratio", ours, row["published"])
@@ -92,11 +93,11 @@ def _not_comparable(figure: Figure, measured: Measured) -> str | None:
     """Why no cell of this study could ever stand beside the figure; None if one could."""
     if figure.arm not in measured.arms:
         return "published of no single arm"
-    if figure.scenario not in measured.scenarios:
+    if our_scenario(figure.scenario, measured.plan) not in measured.scenarios:
         return "published of no single scenario"
     if figure.bound:
         return "published as an end of a range"
-    name = _OURS.get(figure.metric, figure.metric)
+    name = our_metric(figure.metric)
     if name not in METRICS:
         return "no metric of a cell"
     unit = METRICS[name].unit
