@@ -80,7 +80,7 @@ def test_a_number_knows_the_template_lines_that_print_it(rows):
     row = next(row for row in rows if row["id"] == "tpot_median/ngram/code@1/with_interval")
     (place,) = row["places"]
     lines = (REPOSITORY / place["template"]).read_text(encoding="utf-8").splitlines()
-    assert "by_arm(scenario" in lines[place["line"] - 1]
+    assert "scenario_tables(scenarios" in lines[place["line"] - 1]
 
 
 def test_the_printed_text_follows_from_the_exact_value(rows):

@@ -122,7 +122,7 @@ def test_an_address_with_a_number_opens_it(visit, won):
 
 def test_a_mark_of_a_figure_is_a_number_too(visit, won):
     page = visit(won)
-    page.locator("figure .panel a").first.click()
+    page.locator("figure#output-rate .panel a").first.click()
     assert "output rate" in page.get_by_role("dialog").inner_text()
 
 
