@@ -189,29 +189,44 @@ def test_a_program_that_does_not_exist_is_one_message(tmp_path, spec, ledger):
         measure_missing(spec, missing, ledger, bench(tmp_path, adapter, progress))
 
 
-PARENT = """
-import subprocess, sys, time
-from specdock.runs.server import die_with_parent
-child = subprocess.Popen(["sleep", "600"], preexec_fn=die_with_parent)
-print(child.pid, flush=True)
+# An engine that is still loading: it and its worker take no notice of a friendly signal.
+DEAF = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+worker = os.fork()
+if worker:
+    print("worker", worker, flush=True)
 time.sleep(600)
+"""
+PARENT = """
+import sys, time
+from pathlib import Path
+from specdock.runs.server import Server
+log = Path(sys.argv[1])
+with Server([sys.executable, "-c", sys.argv[2]], {}, 1, log, log.parent) as server:
+    while "worker" not in log.read_text():
+        time.sleep(0.05)
+    print(server._process.pid, log.read_text().split()[-1], flush=True)
+    time.sleep(600)
 """
 
 
-def test_an_engine_does_not_outlive_a_killed_job():
+def test_an_engine_does_not_outlive_a_killed_job(tmp_path):
     parent = subprocess.Popen(
-        [sys.executable, "-c", PARENT],
+        [sys.executable, "-c", PARENT, tmp_path / "log", DEAF],
         stdout=subprocess.PIPE,
         env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
     )
-    child = int(parent.stdout.readline())
+    processes = [int(pid) for pid in parent.stdout.readline().split()]
+    assert all(map(_alive, processes))
     parent.kill()
     parent.wait()
-    for _ in range(50):
-        if not _alive(child):
+    for _ in range(300):
+        if not any(map(_alive, processes)):
             return
         time.sleep(0.1)
-    os.kill(child, signal.SIGKILL)
+    for pid in filter(_alive, processes):
+        os.kill(pid, signal.SIGKILL)
     pytest.fail("the engine is an orphan")
 
 

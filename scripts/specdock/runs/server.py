@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from specdock.errors import SpecdockError
+from specdock.runs.leash import hold
 
 _PR_SET_PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -69,11 +70,11 @@ class Server:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                preexec_fn=die_with_parent,
             )
         except OSError as error:
             self._file.close()
             raise EngineFailed(f"{self.argv[0]} does not start: {error.strerror}") from None
+        self._leash = hold(self._process.pid)
         self._reader = threading.Thread(
             target=self._copy, args=(self._process.stdout,), daemon=True
         )
@@ -158,6 +159,7 @@ class Server:
             if self._gone(patience):
                 break
         self._process.wait()
+        self._leash.communicate()
         self._reader.join(timeout=5)
         self._file.close()
 
