@@ -396,11 +396,21 @@ def test_plain_decoding_may_reach_what_its_bytes_allow(study):
     assert drafter["reached"] == pytest.approx(drafter["rate"] / drafter["limit"])
 
 
-def test_a_stated_bandwidth_goes_before_a_copy(fresh):
-    measured = measured_of(fresh)
+def test_a_copy_goes_before_what_is_stated_and_both_are_told(fresh):
     facts = fresh.parents[1] / "config/facts.yaml"
     facts.write_text(BANDWIDTH, encoding="utf-8")
-    assert next(iter(limit(measured)))["bandwidth"] == 900
+    row = next(iter(limit(measured_of(fresh))))
+    assert (row["bandwidth"], row["stated"]) == (12, 900)
+    measured = measured_of(fresh)
+    measured.sessions["host"] = [{}] * len(measured.sessions)
+    row = next(iter(limit(measured)))
+    assert (row["bandwidth"], row["bandwidth_from"]) == (900, "nobody")
+
+
+def test_a_bandwidth_in_terabytes_is_read_as_such(fresh):
+    facts = fresh.parents[1] / "config/facts.yaml"
+    facts.write_text(BANDWIDTH.replace("GB/s", "TB/s"), encoding="utf-8")
+    assert next(iter(limit(measured_of(fresh))))["stated"] == 900_000
 
 
 def test_a_copy_in_the_hosts_memory_says_nothing_of_a_card(study):

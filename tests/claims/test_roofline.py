@@ -8,6 +8,7 @@ import pytest
 from specdock.claims.intervals import StatisticsError
 from specdock.claims.roofline import (
     Drafting,
+    as_served,
     kv_bytes,
     roofline,
     state_bytes,
@@ -131,3 +132,20 @@ def test_the_published_card_cannot_read_its_weights_much_more_than_eighty_times_
     assert roofline(21 * 2**30, 1.8e12, tokens_per_step=3.31, sequences=8) == pytest.approx(
         8 * 3.31 * roofline(21 * 2**30, 1.8e12)
     )
+
+
+@pytest.mark.parametrize(
+    ("config", "dtype", "factor"),
+    [
+        ({"dtype": "bfloat16"}, "float32", 2),
+        ({"torch_dtype": "float32"}, "bfloat16", 0.5),
+        ({"dtype": "bfloat16"}, "float16", 1),
+        ({"dtype": "bfloat16"}, None, 1),
+        ({"dtype": "bfloat16"}, "auto", 1),
+        ({"dtype": "bfloat16", "quantization_config": {}}, "float32", 1),
+    ],
+)
+def test_an_engine_that_widens_its_elements_reads_more(config, dtype, factor):
+    stored = Weights(body=100, head=20, experts=8, embedding_row=2, mtp=0)
+    held = as_served(stored, config, dtype)
+    assert (held.body, held.head, held.experts) == (100 * factor, 20 * factor, 8 * factor)

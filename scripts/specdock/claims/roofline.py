@@ -3,17 +3,18 @@
 Decoding reads every weight once per step, whatever the number of tokens in it, so
 rate <= bandwidth / bytes per step * tokens per step (the memory side of Williams, Waterman &
 Patterson 2009, applied to decoding as in Pope et al. 2023, section 2). Bytes come from the
-checkpoint's own safetensors headers, so packed and scaled formats need no table of widths. The
-compute roof is left out: at large batches it may bind first, and the share reached is then lower.
+checkpoint's own safetensors headers, so packed and scaled formats need no table of widths; of dummy
+weights, which have none, from the memory that the engine says they took. The compute roof is left
+out: at large batches it may bind first, and the share reached is then lower.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from specdock.claims.intervals import StatisticsError
 from specdock.runs.checkpoint import Weights, text_config
 
-_STATE_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,37 @@ def state_bytes(config: Mapping) -> int:
         text["linear_num_value_heads"]
         * text["linear_key_head_dim"]
         * text["linear_value_head_dim"]
-        * _STATE_BYTES[text.get("mamba_ssm_dtype", "float32")]
+        * _BYTES[text.get("mamba_ssm_dtype", "float32")]
     )
     return 2 * layers * state
+
+
+def weights_in_memory(loaded: float, config: Mapping, dtype: str | None) -> Weights | None:
+    """A checkpoint by the bytes that an engine loaded, its embeddings told apart by config.json.
+
+    `dtype` is what the arm asks for; the checkpoint's own otherwise. None for a mixture of experts,
+    whose parts the sum does not tell, and for a type of elements that is not known.
+    """
+    text = text_config(config)
+    stated = dtype if dtype in _BYTES else text.get("dtype") or text.get("torch_dtype")
+    if stated not in _BYTES or any("experts" in key and text[key] for key in text):
+        return None
+    row = text["hidden_size"] * _BYTES[stated]
+    table = text["vocab_size"] * row
+    tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings", False))
+    # One table is the head too, or there are two of which only the head is read whole.
+    body = round(loaded) - table * (1 if tied else 2)
+    return Weights(body=body, head=table, experts=0, embedding_row=row, mtp=0)
+
+
+def as_served(weights: Weights, config: Mapping, dtype: str | None) -> Weights:
+    """Bytes in memory where the engine holds every element as `dtype`; packed formats stay."""
+    text = text_config(config)
+    stored = text.get("dtype") or text.get("torch_dtype")
+    if dtype not in _BYTES or stored not in _BYTES or "quantization_config" in config:
+        return weights
+    factor = _BYTES[dtype] / _BYTES[stored]
+    return Weights(**{part: round(size * factor) for part, size in asdict(weights).items()})
 
 
 def step_bytes(

@@ -1,8 +1,7 @@
 """What it costs beside speed: room in the KV pool, memory, and the time until an engine serves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-import pandas as pd
 import pyarrow as pa
 
 from specdock.claims.arguments.measured import Measured, number
@@ -50,7 +49,7 @@ def capacity(measured: Measured) -> Iterator[dict]:
     for arm in measured.arms:
         if arm not in means:
             continue
-        own, base = means[arm], _without_speculation(measured, arm, means)
+        own, base = means[arm], without_speculation(measured, arm, means)
         cost = means[base]["kv_pool_tokens"] - own["kv_pool_tokens"] if base else None
         yield {
             "arm": arm,
@@ -82,7 +81,7 @@ def startups(measured: Measured) -> Iterator[dict]:
         }
 
 
-def _without_speculation(measured: Measured, arm: str, started: dict[str, pd.Series]) -> str | None:
+def without_speculation(measured: Measured, arm: str, started: Iterable[str]) -> str | None:
     """The arm that lacks this arm's speculation and differs in nothing else."""
     specs = measured.plan["arms"]
     if not measured.speculates(arm):

@@ -99,9 +99,9 @@ class Measured:
 
     @cached_property
     def sessions(self) -> pd.DataFrame:
-        """tables/sessions.parquet in the order of starting; `host` and `checkpoints` decoded."""
+        """tables/sessions.parquet in the order of starting; facts in JSON decoded."""
         rows = pq.read_table(self.tables / "sessions.parquet").to_pandas()
-        for name in ("host", "checkpoints"):
+        for name in ("host", "gpu", "checkpoints"):
             rows[name] = [json.loads(text or "null") or {} for text in rows[name]]
         return rows.sort_values("started_at", ignore_index=True)
 
