@@ -31,7 +31,11 @@ rule claims:
         sweep="results/{study}/claims/sweep.parquet",
         capacity="results/{study}/claims/capacity.parquet",
         startups="results/{study}/claims/startups.parquet",
+        energy="results/{study}/claims/energy.parquet",
         limit="results/{study}/claims/limit.parquet",
+        what_if="results/{study}/claims/what_if.parquet",
+        break_even="results/{study}/claims/break_even.parquet",
+        placed="results/{study}/claims/placed.parquet",
         drift="results/{study}/claims/drift.parquet",
         scoreboard="results/{study}/claims/scoreboard.parquet",
     log:

@@ -6,7 +6,8 @@ that this module does not know rest on their hash, which it says.
 
 from collections.abc import Callable, Iterator
 
-from verification import correctness, costs, speed
+from verification import correctness, costs, speed, whatif
+from verification import limit as bus
 from verification.study import BrokenLink, Row, Study, compare
 
 # By table: what makes its rows, and the columns that name one.
@@ -23,6 +24,11 @@ ARGUMENTS: dict[str, tuple[Callable[[Study], Iterator[Row]], tuple[str, ...]]] =
     "accuracy_pairs": (correctness.accuracy_pairs, ("scenario", "arm", "against")),
     "losslessness": (correctness.losslessness, ("scenario", "arm", "against")),
     "capacity": (costs.capacity, ("arm",)),
+    "energy": (costs.energy, ("scenario", "arm")),
+    "limit": (bus.limit, ("scenario", "arm")),
+    "what_if": (whatif.what_if, ("scenario", "arm")),
+    "break_even": (whatif.break_even, ("scenario", "arms")),
+    "placed": (whatif.placed, ("scenario", "arms", "acceptance", "figure")),
     "startups": (costs.startups, ("engine",)),
     "drift": (costs.drift, ("scenario",)),
     "scoreboard": (costs.scoreboard, ("figure",)),

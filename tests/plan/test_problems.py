@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from specdock.plan.files import Files
 from specdock.plan.problems import ConfigError
 from specdock.plan.resolve import resolve
 from tests.plan.repository import MODELS, STUDY, write_repository
@@ -197,3 +198,35 @@ calls:
   reader: {format: yaml, id: id, category: category, prompt: "{id}"}
   bfcl: {handler: some/handler, environment: {kind: venv, lock: envs/bfcl.lock}}
 """
+
+
+LEDGER = """
+article: none.txt
+arms: {fast: {words: quick, line: 1}, slow: {words: plain, line: 1}}
+scenarios: {}
+passages: []
+not_figures: []
+"""
+
+
+@pytest.mark.parametrize(
+    ("drafter", "plain", "found"),
+    [
+        ("here/fast", "slow", None),
+        ("there/fast", "slow", "there"),
+        ("here/fist", "slow", "fist"),
+        ("here/fast", "slw", "slw"),
+        ("fast", "slow", "fast"),
+    ],
+)
+def test_a_published_drafter_is_an_arm_of_a_ledger_with_its_plain_decoding(
+    tmp_path, drafter, plain, found
+):
+    root = write_repository(tmp_path, f"{STUDY}published_drafters: {{{drafter}: {plain}}}\n")
+    (root / "config/published").mkdir()
+    (root / "config/published/here.yaml").write_text(LEDGER)
+    if found is None:
+        assert Files(resolve(root, "tiny"), root).published == ["config/published/here.yaml"]
+        return
+    with pytest.raises(ConfigError, match=rf"(?s)published_drafters\.{drafter}.*found +{found}"):
+        resolve(root, "tiny")

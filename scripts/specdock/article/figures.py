@@ -219,6 +219,36 @@ def paint_lines(y_label: str) -> Callable[[Axes, Panel], None]:
     return paint
 
 
+def paint_curve(
+    y_label: str, published: dict[str, list[tuple[float, float, float]]]
+) -> Callable[[Axes, Panel], None]:
+    """A metric along a rising one, the reference as a level; `published` are bars by panel: where
+    they stand, their lower end and their upper end."""
+
+    def paint(axes: Axes, panel: Panel) -> None:
+        _frame(axes, panel.title, panel.x_label)
+        axes.set_ylabel(y_label, color=SOFT, fontsize=8)
+        axes.axhline(panel.base, color=SOFT, lw=0.8, zorder=1)
+        bars = published.get(panel.title, [])
+        for place, low, high in bars:
+            axes.plot(
+                (place, place), (low, high), color=FAINT, lw=6, solid_capstyle="butt", zorder=0
+            )
+        points = sorted((mark.x.value, mark.number.value) for mark in panel.marks)
+        axes.plot(*zip(*points, strict=True), color=SOFT, lw=1, zorder=2)
+        for mark in panel.marks:
+            _dot(axes, mark.x.value, mark.number.value, mark)
+            if mark.number.low is not None:
+                ends = mark.number.low, mark.number.high
+                axes.plot((mark.x.value, mark.x.value), ends, color=mark.colour, lw=1.4)
+        tops = [mark.number.high or mark.number.value for mark in panel.marks]
+        axes.set_ylim(0, 1.1 * max([*tops, *(high for *_, high in bars)]))
+        axes.xaxis.set_major_locator(MaxNLocator(5))
+        axes.yaxis.set_major_locator(MaxNLocator(4))
+
+    return paint
+
+
 def _name_lines(axes: Axes, ends: list[Mark]) -> None:
     """Names to the right of the last points, pushed apart where lines end together."""
     top = axes.get_ylim()[1]

@@ -87,11 +87,16 @@ class Study:
             raise StudyIncomplete(f"{self.file('plan.json')}: key {key} is missing") from None
         self.commit: str = repository_state(root)["commit"]
         self.facts: dict[str, Fact] = load_facts(root)
-        self.published_file = f"config/published/{published}.yaml" if published else ""
         self.ledger = load_ledger(root, published) if published else None
         figures = self.ledger.figures if self.ledger else []
+        figures += [f for name in self._placed(published) for f in load_ledger(root, name).figures]
         self.published: dict[str, Figure] = {figure.id: figure for figure in figures}
         self._digests: dict[str, str] = {}
+
+    def _placed(self, published: str | None) -> set[str]:
+        """Further ledgers, of the drafters that a what-if places on its curve."""
+        named = self.plan.get("published_drafters", {})
+        return {drafter.partition("/")[0] for drafter in named} - {published}
 
     def file(self, name: str) -> str:
         """A file of this study, from the repository root."""

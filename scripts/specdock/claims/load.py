@@ -1,6 +1,6 @@
 """Under load: where two arms cross, how much of a wait is queueing, which draft length to use.
 
-Between measured concurrencies everything is interpolated on the logarithm of the streams.
+Between measured levels everything is interpolated on their logarithm.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ Range = tuple[int, int, int]  # first and last number of streams (inclusive), dr
 
 
 class Crossing(NamedTuple):
-    """Streams at which the leader changes; NaN where it does not in the measured range.
+    """Level (of streams, say) at which the leader changes; NaN where it does not in the range.
 
     `low` and `high` are None without an interval between runs, or when the arms are apart in the
     whole range; `open_below` and `open_above` say that the interval runs out of that range.
     """
 
-    streams: float
+    level: float
     low: float | None
     high: float | None
     open_below: bool
@@ -39,19 +39,20 @@ class Waits(NamedTuple):
     decode: NDArray[np.float64]
 
 
-def crossing(streams: ArrayLike, arm: ArrayLike, against: ArrayLike) -> Crossing:
-    """First concurrency at which two arms are level, with a 95 % interval.
+def crossing(levels: ArrayLike, arm: ArrayLike, against: ArrayLike) -> Crossing:
+    """First level at which two arms have the same value, with a 95 % interval.
 
-    `streams` [levels] rises; the arms are [levels, runs]. Each run's log ratio is interpolated to a
-    fine grid; the interval holds every grid point whose own interval for the log ratio includes
-    zero (Fieller's inversion, 1954, on Student's interval over runs), so it covers the true
-    crossing as often as one interval covers one ratio, and it is honest about having no end.
+    `levels`, such as streams, rise; the arms are [levels, runs]. Each run's log ratio is
+    interpolated to a fine grid on the levels' logarithms; the interval holds every grid point whose
+    own interval for the log ratio includes zero (Fieller's inversion, 1954, on Student's interval
+    over runs), so it covers the true crossing as often as one interval covers one ratio, and it is
+    honest about having no end.
     """
-    levels = np.log(np.asarray(streams, dtype=float))
-    if levels.size < 2 or np.any(np.diff(levels) <= 0):
-        raise StatisticsError(f"a crossing needs rising concurrencies, found {list(streams)}")
-    grid = _grid(levels)
-    a, b = (_interpolate(levels, to_working(side, Scale.LOG), grid) for side in (arm, against))
+    logs = np.log(np.asarray(levels, dtype=float))
+    if logs.size < 2 or np.any(np.diff(logs) <= 0):
+        raise StatisticsError(f"a crossing needs rising levels, found {list(levels)}")
+    grid = _grid(logs)
+    a, b = (interpolate(logs, to_working(side, Scale.LOG), grid) for side in (arm, against))
     gap = difference(a, b)
     before, after = gap.value[:-1], gap.value[1:]
     turns = np.flatnonzero((before != 0) & (before * after <= 0))
@@ -60,12 +61,12 @@ def crossing(streams: ArrayLike, arm: ArrayLike, against: ArrayLike) -> Crossing
         i = turns[0]
         step = before[i] / (before[i] - after[i])
         point = float(np.exp(grid[i] + step * (grid[i + 1] - grid[i])))
-    level = (gap.low <= 0) & (gap.high >= 0)
-    held = np.append(np.exp(grid[level]), point)
+    same = (gap.low <= 0) & (gap.high >= 0)
+    held = np.append(np.exp(grid[same]), point)
     if np.any(gap.basis == Basis.NONE) or np.isnan(held).all():
         return Crossing(point, None, None, False, False)
     low, high = float(np.nanmin(held)), float(np.nanmax(held))
-    return Crossing(point, low, high, bool(level[0]), bool(level[-1]))
+    return Crossing(point, low, high, bool(same[0]), bool(same[-1]))
 
 
 def waits(t_send: ArrayLike, t_first: ArrayLike, t_end: ArrayLike, request_slots: int) -> Waits:
@@ -129,7 +130,7 @@ def _choices(
     drafts = np.asarray(draft_tokens)[order]
     every = np.log(np.arange(1, streams[-1] + 1))
     known = to_working(np.asarray(rates, dtype=float)[order], Scale.LOG)
-    interpolated = _interpolate(np.log(np.asarray(streams, dtype=float)), known.T, every).T
+    interpolated = interpolate(np.log(np.asarray(streams, dtype=float)), known.T, every).T
     good = interpolated >= np.nanmax(interpolated, axis=0) - np.log1p(band)
     return drafts[good.argmax(axis=0)]
 
@@ -139,7 +140,7 @@ def _grid(levels: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.concatenate([*parts, levels[-1:]])
 
 
-def _interpolate(
+def interpolate(
     levels: NDArray[np.float64], values: NDArray[np.float64], grid: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Piecewise linear along the first axis of values [levels, columns]; flat beyond it."""

@@ -5,6 +5,8 @@ from pathlib import Path
 from specdock.plan.models import Arm, Checkpoint, DataSet, Engine, Scenario, Study
 from specdock.plan.problems import ConfigError, Problem, unknown_name
 from specdock.plan.spec import DRIFT_CONTROL
+from specdock.published.ledger import load_ledger
+from specdock.published.refind import ledger_names
 from specdock.tables.schema import METRICS
 
 # What a band may speak of: metrics of cells, and the share of outputs that repeat plain decoding.
@@ -28,6 +30,7 @@ def check(
     for index, scenario in enumerate(study.scenarios):
         problems += _scenario(file, f"scenarios.{index}", scenario, study, data_sets)
     problems += _roles(file, study) + _gates(file, study) + _rest(file, study)
+    problems += _published_drafters(root, file, study)
     for engine in {arm.engine for arm in study.arms.values()} & engines.keys():
         problems += _locks(root, engine, engines[engine])
     if problems:
@@ -237,6 +240,20 @@ def _drift_control(file: str, study: Study, ids: list[str]) -> list[Problem]:
     if "reference" not in study.roles:
         wanted = "an arm in the role reference, which it repeats"
         problems.append(Problem(file, "drift_control", study.drift_control, wanted))
+    return problems
+
+
+def _published_drafters(root: Path, file: str, study: Study) -> list[Problem]:
+    problems = []
+    for named, plain in study.published_drafters.items():
+        ledger, _, arm = named.partition("/")
+        path = f"published_drafters.{named}"
+        if ledger not in ledger_names(root):
+            problems.append(unknown_name(file, path, ledger, ledger_names(root)))
+            continue
+        arms = load_ledger(root, ledger).arms
+        unknown = [name for name in (arm, plain) if name not in arms]
+        problems += [unknown_name(file, path, name, arms, ledger) for name in unknown]
     return problems
 
 

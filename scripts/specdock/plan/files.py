@@ -32,8 +32,9 @@ class Files:
             for path in sorted((root / "article").rglob("*"))
             if path.is_file()
         ]
-        published = plan.study.published
-        self.published = [f"config/published/{published}.yaml"] if published else []
+        ledgers = [plan.study.published] if plan.study.published else []
+        ledgers += [named.partition("/")[0] for named in plan.study.published_drafters]
+        self.published = [f"config/published/{name}.yaml" for name in dict.fromkeys(ledgers)]
         self.article = [
             f"{self.study}/article/{name}"
             for name in ("article.html", "article.md", "audit.html", "numbers.json")

@@ -355,6 +355,7 @@ class Gate(Model):
         return self
 
 
+PublishedArm = Annotated[str, Field(pattern=r"^[a-z0-9._-]+/[a-z0-9@._-]+$")]
 Role = Literal["reference", "incumbent", "matched", "control", "candidate", "served", "sweep"]
 
 
@@ -388,6 +389,11 @@ class Study(Model):
     )
     unmapped: dict[str, str] = Field(
         {}, description="arms and scenarios of the published file that are not run, and why"
+    )
+    published_drafters: dict[PublishedArm, str] = Field(
+        {},
+        description="published arms that a what-if places on its curve, as LEDGER/ARM, each with "
+        "the arm that is plain decoding there",
     )
     archived: bool = Field(
         False, description="its committed sessions are the study: nothing is measured any more"

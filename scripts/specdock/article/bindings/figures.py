@@ -17,6 +17,7 @@ from specdock.article.figures import (
     Placed,
     draw,
     paint_against,
+    paint_curve,
     paint_effects,
     paint_lines,
     paint_ranges,
@@ -38,7 +39,8 @@ class Figures:
 
         Names: output-rate (by arm and scenario), steps (what they keep against what they cost),
         acceptance (its length against the output rate), load-rate, load-ttft and load-tpot (by
-        concurrency), waterfall (the chain's levels), sweep (effects beside the noise).
+        concurrency), waterfall (the chain's levels), sweep (effects beside the noise), what-if
+        (speed-up by imposed acceptance length).
         """
         makers = {
             "output-rate": self._output_rate,
@@ -49,6 +51,7 @@ class Figures:
             "load-tpot": partial(self._load, "tpot_median"),
             "waterfall": self._waterfall,
             "sweep": self._sweep,
+            "what-if": self._what_if,
         }
         if name not in makers:
             raise self._names.unknown("figure", name, makers)
@@ -156,6 +159,32 @@ class Figures:
             return None
         height = 0.8 + 0.24 * max(len(panel.marks) for panel in panels)
         return draw(name, "Effects on the output rate", panels, paint_effects(noise), height, [])
+
+    def _what_if(self, name: str) -> Figure | None:
+        """A panel a scenario and family; what was published stands in it at its acceptance."""
+        claims = Claims(self._names)
+        families = {row["arms"] for row in self._study.arguments["what_if"]}
+        panels, published = [], {}
+        for curve in claims.claims("break_even"):
+            where = {"scenario": curve.scenario, "arms": curve.exact("arms")}
+            title = curve.scenario.title
+            title += f": {where['arms']}" if len(families) > 1 else ""
+            marks = []
+            for row in claims.claims("what_if", **where):
+                length, speed_up = row.show("length").number, row.show("speed_up", "times").number
+                for number in (length, speed_up):
+                    self._names.register.use(number)
+                marks.append(Mark(row.arm.name, self._colour(row.arm.name), speed_up, length))
+            panels.append(Panel(title, marks, 1.0, "imposed acceptance length, tokens"))
+            published[title] = [
+                tuple(map(row.exact, ("length", "published_low", "published_high")))
+                for row in claims.claims("placed", metric="speed-up", **where)
+            ]
+        if not panels:
+            return None
+        across = "output rate over plain decoding's"
+        paint = paint_curve(across, published)
+        return draw(name, "Speed-up by acceptance length", panels, paint, 2.5, [across])
 
     def _panels(self, with_acceptance: bool) -> list[Panel]:
         """A panel a scenario that has something to show."""

@@ -73,14 +73,13 @@ class Quotations:
         ]
 
     def published(self, figure_id: str, form: str = "with_unit") -> Printed | Label:
-        """A figure of the study's file under config/published, as it was printed there.
+        """A figure of one of the study's files under config/published, as it was printed there.
 
         Forms: with_unit, value; and as text: arm, scenario, quotation, file, note.
         """
         figures = self._study.published
         if figure_id not in figures:
-            file = self._study.published_file or "config/published"
-            raise self._names.unknown(f"published figure in {file}", figure_id, figures)
+            raise self._names.unknown("published figure of this study", figure_id, figures)
         figure = figures[figure_id]
         self._cited[figure.file] = ""
         if form in FIGURE_TEXTS:
@@ -89,7 +88,7 @@ class Quotations:
             id=f"published/{figure_id}" + ("" if form == "with_unit" else f"/{form}"),
             kind="published",
             title=figure_id.replace("/", ", ").replace("-", " "),
-            link=Link(self._study.published_file, figure_id),
+            link=Link(published_file(figure_id), figure_id),
             form=self._form(form, figure.unit, FIGURE_TEXTS),
             form_name=form,
             value=figure.value,
@@ -109,7 +108,8 @@ class Quotations:
         return [
             figure
             for figure in self._study.published.values()
-            if figure.form == "value"
+            if figure.id.startswith(f"{self._study.plan['published']}/")
+            and figure.form == "value"
             and figure.arm in self._study.arms
             and figure.scenario in self._study.scenarios
             and figure.metric in METRICS
@@ -123,3 +123,8 @@ class Quotations:
     def _form(self, form: str, unit: str, texts: tuple[str, ...]) -> Form:
         forms = {"with_unit": Form(suffix=f" {unit}".rstrip()), "value": Form()}
         return self._names.form(form, forms | dict.fromkeys(texts, Form()))
+
+
+def published_file(figure_id: str) -> str:
+    """The file of a published figure: its id begins with the ledger's name."""
+    return f"config/published/{figure_id.partition('/')[0]}.yaml"

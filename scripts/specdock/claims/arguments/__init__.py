@@ -12,10 +12,12 @@ from specdock.claims.arguments import (
     contrasts,
     correctness,
     drift,
+    energy,
     limit,
     load,
     scoreboard,
     sweep,
+    whatif,
 )
 from specdock.claims.arguments.measured import Measured
 
@@ -47,7 +49,11 @@ ARGUMENTS: dict[str, Argument] = {
     "sweep": Argument(sweep.SWEEP, sweep.sweep, _PAIR),
     "capacity": Argument(bill.CAPACITY, bill.capacity, ("arm",)),
     "startups": Argument(bill.STARTUPS, bill.startups, ("engine",)),
+    "energy": Argument(energy.ENERGY, energy.energy, _ARM),
     "limit": Argument(limit.LIMIT, limit.limit, _ARM),
+    "what_if": Argument(whatif.WHAT_IF, whatif.what_if, _ARM),
+    "break_even": Argument(whatif.BREAK_EVEN, whatif.break_even, ("scenario", "arms")),
+    "placed": Argument(whatif.PLACED, whatif.placed, ("scenario", "arms", "acceptance", "figure")),
     "drift": Argument(drift.DRIFT, drift.drift, ("scenario",)),
     "scoreboard": Argument(scoreboard.SCOREBOARD, scoreboard.scoreboard, ("figure",)),
 }

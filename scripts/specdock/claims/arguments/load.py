@@ -135,7 +135,7 @@ def crossings(measured: Measured) -> Iterator[dict]:
             "against": against,
             "first": int(streams[0]),
             "last": int(streams[-1]),
-            "streams": number(found.streams),
+            "streams": number(found.level),
             "streams_low": found.low,
             "streams_high": found.high,
             "open": found.open_below or found.open_above,

@@ -1,0 +1,287 @@
+"""What if a drafter kept so many tokens a step: arms that differ in the acceptance imposed on them.
+
+The speed of a step does not depend on what is drafted, so an engine that is told how many tokens to
+accept is as fast as one whose drafter earns them. Between imposed lengths, logarithms of rates are
+interpolated on the logarithm of the length, which is exact where a step costs the same whatever it
+keeps: the rate is then proportional to the length.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from specdock.claims.arguments.chain import described
+from specdock.claims.arguments.measured import (
+    BEHIND,
+    Measured,
+    based_on,
+    number,
+    spelled,
+    with_interval,
+)
+from specdock.claims.decomposition import changed_factors
+from specdock.claims.intervals import Basis, Estimate, Scale, mean_over_runs, ratio, to_working
+from specdock.claims.load import crossing, interpolate
+from specdock.columns import column
+from specdock.published.ledger import Figure, load_ledger
+
+REACHED, BELOW, NOT_REACHED = "reached", "below the first", "not reached"
+INSIDE, ABOVE, UNDER, NOT_DECIDABLE = "inside", "above", "below", "not decidable"
+SPEED_UP, OUTPUT_RATE = "speed-up", "output rate"
+
+_FAMILY = column("arms", pa.string(), "arms that share everything but the imposed acceptance")
+WHAT_IF = pa.schema(
+    [
+        column("scenario", pa.string(), "scenario"),
+        column("arm", pa.string(), "arm whose acceptance is imposed"),
+        column("against", pa.string(), "plain decoding"),
+        _FAMILY,
+        column("streams", pa.int32(), "closed-loop concurrency"),
+        column("length", pa.float64(), "acceptance length imposed", "tokens"),
+        column("counted", pa.float64(), "acceptance length by the engine's counters", "tokens"),
+        column("rate", pa.float64(), "output rate", "tok/s"),
+        *with_interval("speed_up", "output rate over that of plain decoding"),
+        column("factors", pa.string(), "what the arm changes of plain decoding"),
+        column("clean", pa.bool_(), "exactly one factor changes"),
+        *BEHIND,
+    ]
+)
+BREAK_EVEN = pa.schema(
+    [
+        column("scenario", pa.string(), "scenario"),
+        _FAMILY,
+        column("against", pa.string(), "plain decoding"),
+        column("streams", pa.int32(), "closed-loop concurrency"),
+        column("first", pa.float64(), "smallest acceptance length imposed", "tokens"),
+        column("last", pa.float64(), "largest acceptance length imposed", "tokens"),
+        *with_interval("length", "acceptance length at which drafting costs what it saves"),
+        column("open", pa.bool_(), "the interval runs out of the imposed lengths"),
+        column("place", pa.string(), "reached, below the first length, or not reached"),
+        *BEHIND,
+    ]
+)
+PLACED = pa.schema(
+    [
+        column("scenario", pa.string(), "scenario"),
+        _FAMILY,
+        column("acceptance", pa.string(), "id of the published acceptance length"),
+        column("figure", pa.string(), "id of the published speed or of its lower end"),
+        column("figure_high", pa.string(), "id of the upper end"),
+        column("metric", pa.string(), "what was published: speed-up or output rate"),
+        column("streams", pa.int32(), "closed-loop concurrency"),
+        column("length", pa.float64(), "the published acceptance length", "tokens"),
+        column("published_low", pa.float64(), "published: times plain decoding, or tok/s"),
+        column("published_high", pa.float64(), "its upper end"),
+        *with_interval("ours", "ours at that acceptance length"),
+        column("verdict", pa.string(), "where our interval lies: inside, above, below"),
+        *BEHIND,
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Arms of one family that ran a scenario, by rising imposed length, beside plain decoding.
+
+    `rates` are [lengths, runs] and `plain` [runs], in tokens per second.
+    """
+
+    scenario: str
+    family: str
+    reference: str
+    arms: list[str]
+    lengths: NDArray[np.float64]
+    rates: NDArray[np.float64]
+    plain: NDArray[np.float64]
+
+
+def what_if(measured: Measured) -> Iterator[dict]:
+    """Rows of `WHAT_IF`: the speed-up at each imposed acceptance length and concurrency."""
+    specs = measured.plan["arms"]
+    for curve in _curves(measured):
+        for arm, length, rates in zip(curve.arms, curve.lengths, curve.rates, strict=True):
+            speed_up = ratio(rates, curve.plain)
+            counted = measured.values("al_counter", [arm], [curve.scenario])[0, 0]
+            changes = described(changed_factors(specs[curve.reference], specs[arm]))
+            yield {
+                "scenario": curve.scenario,
+                "arm": arm,
+                "against": curve.reference,
+                "arms": curve.family,
+                "streams": measured.scenarios[curve.scenario]["streams"],
+                "length": float(length),
+                "counted": number(mean_over_runs(counted).value),
+                "rate": number(mean_over_runs(rates).value),
+                **spelled("speed_up", speed_up),
+                "factors": changes["factors"],
+                "clean": changes["clean"],
+                **based_on(speed_up),
+                **measured.behind([arm, curve.reference], [curve.scenario]),
+            }
+
+
+def break_even(measured: Measured) -> Iterator[dict]:
+    """Rows of `BREAK_EVEN`, where at least two lengths were imposed in a scenario."""
+    for curve in _curves(measured):
+        found = crossing(curve.lengths, curve.rates, np.tile(curve.plain, (len(curve.arms), 1)))
+        pays_at_once = ratio(curve.rates[0], curve.plain).value >= 1
+        place = BELOW if pays_at_once else NOT_REACHED if np.isnan(found.level) else REACHED
+        seeds = int(ratio(curve.rates, curve.plain).runs.min())
+        yield {
+            "scenario": curve.scenario,
+            "arms": curve.family,
+            "against": curve.reference,
+            "streams": measured.scenarios[curve.scenario]["streams"],
+            "first": float(curve.lengths[0]),
+            "last": float(curve.lengths[-1]),
+            "length": number(found.level) if place == REACHED else None,
+            "length_low": found.low,
+            "length_high": found.high,
+            "open": found.open_below or found.open_above,
+            "place": place,
+            "seeds": seeds,
+            "basis": (Basis.NONE if found.low is None else Basis.RUNS).value,
+            "reason": _without_interval(seeds) if found.low is None else None,
+            **measured.behind([*curve.arms, curve.reference], [curve.scenario]),
+        }
+
+
+def placed(measured: Measured) -> Iterator[dict]:
+    """Rows of `PLACED`: what others published of a drafter, beside our curve at its acceptance."""
+    published = list(_published(measured))
+    for curve in _curves(measured):
+        streams = measured.scenarios[curve.scenario]["streams"]
+        for acceptance, low, high in published:
+            if _streams(low) != streams:
+                continue
+            metric = SPEED_UP if low.form == "ratio" else OUTPUT_RATE
+            rates = _at(curve, acceptance.value)
+            ours = ratio(rates, curve.plain) if metric == SPEED_UP else mean_over_runs(rates)
+            known = not np.isnan(ours.value)
+            reason = None if known else "no such acceptance length lies between those imposed here"
+            yield {
+                "scenario": curve.scenario,
+                "arms": curve.family,
+                "acceptance": acceptance.id,
+                "figure": low.id,
+                "figure_high": high.id,
+                "metric": metric,
+                "streams": streams,
+                "length": acceptance.value,
+                "published_low": low.value,
+                "published_high": high.value,
+                **spelled("ours", ours),
+                "verdict": _verdict(ours, low.value, high.value),
+                **(based_on(ours) | ({} if known else {"reason": reason})),
+                **measured.behind([*curve.arms, curve.reference], [curve.scenario]),
+            }
+
+
+def _curves(measured: Measured) -> Iterator[Curve]:
+    """Every family in every scenario that decodes and that two of its arms and plain decoding ran.
+
+    A prompt that is cut to a length and longer than its answer measures prefill.
+    """
+    references = measured.role("reference")
+    if not references:
+        return
+    for family in _families(measured):
+        for scenario, spec in measured.scenarios.items():
+            if (spec.get("prompt_tokens") or 0) > spec["max_tokens"]:
+                continue
+            rates = measured.values("output_rate", family, [scenario])[:, 0]
+            plain = measured.values("output_rate", references[:1], [scenario])[0, 0]
+            ran = ~np.isnan(rates).all(axis=1)
+            if ran.sum() < 2 or np.isnan(plain).all():
+                continue
+            arms = [arm for arm, known in zip(family, ran, strict=True) if known]
+            lengths = np.array([_imposed(measured.plan["arms"][arm]) for arm in arms])
+            named = ", ".join(family)
+            yield Curve(scenario, named, references[0], arms, lengths, rates[ran], plain)
+
+
+def _families(measured: Measured) -> Iterator[list[str]]:
+    """Arms with an imposed acceptance length that differ in nothing else, by rising length."""
+    specs = measured.plan["arms"]
+    families: list[list[str]] = []
+    for arm in measured.arms:
+        length = _imposed(specs[arm])
+        if length is None:
+            continue
+        alike = (own for own in families if _same_but_length(specs[own[0]], specs[arm]))
+        family = next(alike, None)
+        if family is None:
+            families.append([arm])
+        elif length not in (_imposed(specs[other]) for other in family):
+            family.append(arm)
+    for family in families:
+        if len(family) > 1:
+            yield sorted(family, key=lambda arm: _imposed(specs[arm]))
+
+
+def _same_but_length(one: Mapping, other: Mapping) -> bool:
+    paths = {change.path for change in changed_factors(one, other)}
+    return paths <= {"speculation.imposed_acceptance_length"}
+
+
+def _imposed(arm: Mapping) -> float | None:
+    return arm["speculation"].get("imposed_acceptance_length")
+
+
+def _without_interval(seeds: int) -> str:
+    if seeds < 2:
+        return "one engine start: no interval between runs exists"
+    return "at every length imposed, all of the interval lies on one side of plain decoding"
+
+
+def _at(curve: Curve, length: float) -> NDArray[np.float64]:
+    """Rates [runs] at an acceptance length; NaN outside those imposed."""
+    if not curve.lengths[0] <= length <= curve.lengths[-1]:
+        return np.full(curve.plain.shape, np.nan)
+    logs = to_working(curve.rates, Scale.LOG)
+    return np.exp(interpolate(np.log(curve.lengths), logs, np.log([length]))[0])
+
+
+def _published(measured: Measured) -> Iterator[tuple[Figure, Figure, Figure]]:
+    """(acceptance length, lower end, upper end) of what was published of each drafter.
+
+    A speed-up over several texts is a range, which holds for every acceptance length of that
+    drafter; a speed of one text stands beside the acceptance of the same text alone.
+    """
+    for named, plain in measured.plan.get("published_drafters", {}).items():
+        ledger, _, arm = named.partition("/")
+        own = [f for f in load_ledger(measured.root, ledger).figures if f.arm == arm]
+        lengths = [f for f in own if f.metric == "acceptance_length" and f.form == "value"]
+        rates = [f for f in own if f.metric == "output_rate"]
+        speeds = [f for f in rates if f.form == "ratio" and f.baseline == plain]
+        speeds += [f for f in rates if f.form == "value" and f.unit == "tok/s"]
+        for low in speeds:
+            if low.bound == "lower":
+                high = _upper_end(low, speeds)
+                yield from ((length, low, high) for length in lengths if high)
+            elif low.bound is None:
+                same = [length for length in lengths if length.scenario == low.scenario]
+                yield from ((length, low, low) for length in same)
+
+
+def _upper_end(low: Figure, figures: list[Figure]) -> Figure | None:
+    same = (f for f in figures if (f.scenario, f.form) == (low.scenario, low.form))
+    return next((figure for figure in same if figure.bound == "upper"), None)
+
+
+def _streams(figure: Figure) -> int | None:
+    """The concurrency that a published scenario names: 8 in `card-tasks@8`."""
+    level = (figure.scenario or "").rpartition("@")[2]
+    return int(level) if level.isdigit() else None
+
+
+def _verdict(ours: Estimate, low: float, high: float) -> str:
+    """Where the whole interval of ours lies; without one, or across an end, nothing is decided."""
+    if ours.low > high:
+        return ABOVE
+    if ours.high < low:
+        return UNDER
+    return INSIDE if low <= ours.low and ours.high <= high else NOT_DECIDABLE
