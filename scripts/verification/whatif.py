@@ -36,8 +36,6 @@ def curves(study: Study) -> Iterator[Curve]:
             said = {key: value for key, value in spec.items() if key not in LABELS}
             families.setdefault(repr(bare(said)), {}).setdefault(length, arm)
     for family in families.values():
-        if len(family) < 2:
-            continue
         ordered = sorted(family.items())
         for scenario in study.plan["scenarios"]:
             place = scenario["id"]
@@ -46,7 +44,7 @@ def curves(study: Study) -> Iterator[Curve]:
             plain = logs(study, "output_rate", references[0], place)
             ran = [(n, arm, logs(study, "output_rate", arm, place)) for n, arm in ordered]
             ran = [(n, arm, rates) for n, arm, rates in ran if rates]
-            if len(ran) > 1 and plain:
+            if ran and plain:
                 lengths, arms, rates = map(list, zip(*ran, strict=True))
                 named = ", ".join(arm for _, arm in ordered)
                 streams = scenario["streams"]
@@ -86,16 +84,25 @@ def what_if(study: Study) -> Iterator[Row]:
 def break_even(study: Study) -> Iterator[Row]:
     """The length at which a family is level with plain decoding, by interpolation of logarithms."""
     for curve in curves(study):
-        points = fine_grid([math.log(length) for length in curve.lengths])
-        gaps = [(x, between(at(curve.rates, i, part), curve.plain)) for x, (i, part) in points]
-        found = turning_point(gaps)
+        found: Row = {"streams": None, "streams_low": None, "streams_high": None, "open": False}
+        if len(curve.arms) > 1:
+            points = fine_grid([math.log(length) for length in curve.lengths])
+            gaps = [(x, between(at(curve.rates, i, part), curve.plain)) for x, (i, part) in points]
+            found = turning_point(gaps)
         at_first = between(curve.rates[0], curve.plain)["value"] >= 0
         reached = found["streams"] is not None and not at_first
+        nearest = 0 if at_first else -1
+        beyond = spelled("extrapolated", between(curve.plain, curve.rates[nearest]))
+        for name, value in beyond.items():
+            gone = reached or value is None
+            beyond[name] = None if gone else value * curve.lengths[nearest]
+        known = (found["streams_low"], beyond["extrapolated_low"]) != (None, None)
         yield {
             "scenario": curve.scenario,
             "arms": curve.family,
             "against": curve.reference,
             "streams": curve.streams,
+            **beyond,
             "first": curve.lengths[0],
             "last": curve.lengths[-1],
             "length": found["streams"] if reached else None,
@@ -103,7 +110,7 @@ def break_even(study: Study) -> Iterator[Row]:
             "length_high": found["streams_high"],
             "open": found["open"],
             "place": "below the first" if at_first else "reached" if reached else "not reached",
-            "basis": found["basis"],
+            "basis": "between runs" if known else "no interval",
             "seeds": min(min(len(rates), len(curve.plain)) for rates in curve.rates),
             **behind(study, [*curve.arms, curve.reference], [curve.scenario]),
         }
@@ -118,7 +125,8 @@ def placed(study: Study) -> Iterator[Row]:
         if curve is None:
             continue
         key = {name: row[name] for name in ("scenario", "arms", "acceptance", "figure", "length")}
-        rates = rates_at(curve, row["length"])
+        most = 1 + study.plan["arms"][curve.arms[0]]["speculation"]["draft_tokens"]
+        rates, how = rates_at(curve, row["length"], most)
         mine: Row = {"ours": None, "ours_low": None, "ours_high": None}
         mine |= {"seeds": 0, "basis": "no interval"}
         if rates:
@@ -132,15 +140,22 @@ def placed(study: Study) -> Iterator[Row]:
             verdict = "inside" if below <= low and high <= above else verdict
             verdict = "above" if low > above else "below" if high < below else verdict
         arms = [*curve.arms, curve.reference]
-        place = {"streams": curve.streams, "verdict": verdict}
+        place = {"streams": curve.streams, "verdict": verdict, "how": how}
         yield key | mine | place | behind(study, arms, [curve.scenario])
 
 
-def rates_at(curve: Curve, length: float) -> dict[int, float]:
-    """Log rates by seed at a length; none outside the lengths imposed."""
+def rates_at(curve: Curve, length: float, most: int) -> tuple[dict[int, float], str | None]:
+    """Log rates by seed at a length and how they are known: in proportion beyond those imposed."""
+    if length > most:
+        return {}, None
+    for imposed, rates in zip(curve.lengths, curve.rates, strict=True):
+        if imposed == length:
+            return rates, "measured"
     for i, after in enumerate(curve.lengths[1:]):
         before = curve.lengths[i]
-        if before <= length <= after:
+        if before < length < after:
             part = math.log(length / before) / math.log(after / before)
-            return at(curve.rates, i, 1.0 if length == after else part)
-    return {}
+            return at(curve.rates, i, part), "interpolated"
+    nearest = 0 if length < curve.lengths[0] else -1
+    more = math.log(length / curve.lengths[nearest])
+    return {seed: rate + more for seed, rate in curve.rates[nearest].items()}, "extrapolated"

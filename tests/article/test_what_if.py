@@ -48,7 +48,10 @@ def test_a_speed_up_is_the_length_over_the_cost_of_a_step(folder):
 def test_an_arm_that_differs_in_more_is_on_no_curve(folder):
     measured = measured_of(folder)
     measured.plan["arms"]["keeps-3"]["serve"]["request_slots"] = 32
-    assert {row["arm"] for row in what_if(measured)} == {"keeps-2", "keeps-4.5", "keeps-6"}
+    families = {row["arms"] for row in what_if(measured)}
+    assert families == {"keeps-2, keeps-4.5, keeps-6", "keeps-3"}
+    # What was published stands on the candidate's curve.
+    assert {row["arms"] for row in placed(measured)} == {"keeps-2, keeps-4.5, keeps-6"}
 
 
 def test_plain_decoding_on_other_flags_is_said(folder):
@@ -79,7 +82,11 @@ def test_the_break_even_is_what_a_step_costs(folder):
     assert four["length"] == pytest.approx(STEP_COST[4], rel=0.05)
     assert 3 < four["length_low"] < four["length"] < four["length_high"] < 4.5
     assert (crowd["place"], crowd["length"], crowd["last"]) == ("not reached", None, 6)
-    assert crowd["length_low"] is None and "one side" in crowd["reason"]
+    # Beyond the lengths a step costs what it costs at the nearest: the break-even is that cost.
+    assert alone["extrapolated"] == pytest.approx(STEP_COST[1], rel=0.05)
+    assert crowd["extrapolated"] == pytest.approx(STEP_COST[16], rel=0.05)
+    assert crowd["extrapolated_low"] < crowd["extrapolated"] < crowd["extrapolated_high"]
+    assert four["extrapolated"] is None
 
 
 def test_one_start_has_a_break_even_without_an_interval(tmp_path):
@@ -132,12 +139,25 @@ def test_ours_is_read_off_the_curve_and_the_verdict_says_where_all_of_it_lies(fo
     assert rate["ours"] == pytest.approx(18 * 4.2 / 1.5, rel=0.05) and rate["verdict"] == "above"
 
 
-def test_an_acceptance_outside_the_imposed_lengths_is_not_guessed(folder):
+def test_one_length_is_a_point_from_which_the_rest_is_extrapolated(folder):
     measured = measured_of(folder)
-    del measured.plan["arms"]["keeps-6"]
+    for arm in ("keeps-2", "keeps-3", "keeps-6"):
+        del measured.plan["arms"][arm]
+    alone, *_ = break_even(measured)
+    assert (alone["first"], alone["last"], alone["length"]) == (4.5, 4.5, None)
+    assert alone["extrapolated"] == pytest.approx(STEP_COST[1], rel=0.05)
+    rows = {row["length"]: row for row in placed(measured) if row["metric"] == "speed-up"}
+    assert {row["how"] for row in rows.values()} == {"extrapolated"}
+    assert rows[2.5]["ours"] == pytest.approx(2.5 / STEP_COST[4], rel=0.05)
+
+
+def test_what_no_step_can_keep_is_not_guessed(folder):
+    measured = measured_of(folder)
+    for arm in measured.plan["arms"].values():
+        arm["speculation"]["draft_tokens"] = 3
     row = next(row for row in placed(measured) if row["length"] == 5)
-    assert row["ours"] is None and row["verdict"] == "not decidable"
-    assert "no such acceptance length" in row["reason"]
+    assert row["ours"] is None and row["how"] is None and row["verdict"] == "not decidable"
+    assert "keeps so many" in row["reason"]
 
 
 def test_an_interval_across_the_end_of_a_range_decides_nothing(folder, tmp_path):

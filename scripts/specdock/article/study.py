@@ -93,10 +93,10 @@ class Study:
         self.published: dict[str, Figure] = {figure.id: figure for figure in figures}
         self._digests: dict[str, str] = {}
 
-    def _placed(self, published: str | None) -> set[str]:
+    def _placed(self, published: str | None) -> list[str]:
         """Further ledgers, of the drafters that a what-if places on its curve."""
         named = self.plan.get("published_drafters", {})
-        return {drafter.partition("/")[0] for drafter in named} - {published}
+        return sorted({drafter.partition("/")[0] for drafter in named} - {published})
 
     def file(self, name: str) -> str:
         """A file of this study, from the repository root."""

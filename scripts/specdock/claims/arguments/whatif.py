@@ -3,11 +3,12 @@
 The speed of a step does not depend on what is drafted, so an engine that is told how many tokens to
 accept is as fast as one whose drafter earns them. Between imposed lengths, logarithms of rates are
 interpolated on the logarithm of the length, which is exact where a step costs the same whatever it
-keeps: the rate is then proportional to the length.
+keeps: the rate is then proportional to the length. Beyond them that proportion is all there is to
+go by, from the nearest length, and a row says so.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -24,10 +25,11 @@ from specdock.claims.arguments.measured import (
 )
 from specdock.claims.decomposition import changed_factors
 from specdock.claims.intervals import Basis, Estimate, Scale, mean_over_runs, ratio, to_working
-from specdock.claims.load import crossing, interpolate
+from specdock.claims.load import Crossing, crossing, interpolate
 from specdock.columns import column
 from specdock.published.ledger import Figure, load_ledger
 
+MEASURED, INTERPOLATED, EXTRAPOLATED = "measured", "interpolated", "extrapolated"
 REACHED, BELOW, NOT_REACHED = "reached", "below the first", "not reached"
 INSIDE, ABOVE, UNDER, NOT_DECIDABLE = "inside", "above", "below", "not decidable"
 SPEED_UP, OUTPUT_RATE = "speed-up", "output rate"
@@ -60,6 +62,11 @@ BREAK_EVEN = pa.schema(
         *with_interval("length", "acceptance length at which drafting costs what it saves"),
         column("open", pa.bool_(), "the interval runs out of the imposed lengths"),
         column("place", pa.string(), "reached, below the first length, or not reached"),
+        *with_interval(
+            "extrapolated",
+            "the same beyond them, if a step costs what it costs at the nearest of them",
+            "tokens",
+        ),
         *BEHIND,
     ]
 )
@@ -76,6 +83,7 @@ PLACED = pa.schema(
         column("published_low", pa.float64(), "published: times plain decoding, or tok/s"),
         column("published_high", pa.float64(), "its upper end"),
         *with_interval("ours", "ours at that acceptance length"),
+        column("how", pa.string(), "measured, interpolated or extrapolated in proportion"),
         column("verdict", pa.string(), "where our interval lies: inside, above, below"),
         *BEHIND,
     ]
@@ -124,12 +132,18 @@ def what_if(measured: Measured) -> Iterator[dict]:
 
 
 def break_even(measured: Measured) -> Iterator[dict]:
-    """Rows of `BREAK_EVEN`, where at least two lengths were imposed in a scenario."""
+    """Rows of `BREAK_EVEN`, for every scenario in which a length was imposed."""
     for curve in _curves(measured):
-        found = crossing(curve.lengths, curve.rates, np.tile(curve.plain, (len(curve.arms), 1)))
+        found = _crossing(curve)
         pays_at_once = ratio(curve.rates[0], curve.plain).value >= 1
         place = BELOW if pays_at_once else NOT_REACHED if np.isnan(found.level) else REACHED
         seeds = int(ratio(curve.rates, curve.plain).runs.min())
+        nearest = 0 if place == BELOW else -1
+        beyond = ratio(curve.plain, curve.rates[nearest])
+        beyond = spelled("extrapolated", _times(beyond, float(curve.lengths[nearest])))
+        if place == REACHED:
+            beyond = dict.fromkeys(beyond)
+        known = found.low is not None or beyond["extrapolated_low"] is not None
         yield {
             "scenario": curve.scenario,
             "arms": curve.family,
@@ -142,26 +156,32 @@ def break_even(measured: Measured) -> Iterator[dict]:
             "length_high": found.high,
             "open": found.open_below or found.open_above,
             "place": place,
+            **beyond,
             "seeds": seeds,
-            "basis": (Basis.NONE if found.low is None else Basis.RUNS).value,
-            "reason": _without_interval(seeds) if found.low is None else None,
+            "basis": (Basis.RUNS if known else Basis.NONE).value,
+            "reason": None if known else "one engine start: no interval between runs exists",
             **measured.behind([*curve.arms, curve.reference], [curve.scenario]),
         }
 
 
 def placed(measured: Measured) -> Iterator[dict]:
-    """Rows of `PLACED`: what others published of a drafter, beside our curve at its acceptance."""
+    """Rows of `PLACED`: what others published of a drafter, beside our curve at its acceptance.
+
+    The curve is that of the candidate if it is on one, else each.
+    """
     published = list(_published(measured))
-    for curve in _curves(measured):
+    curves = list(_curves(measured))
+    candidate = set(measured.role("candidate"))
+    for curve in [c for c in curves if candidate & set(c.arms)] or curves:
         streams = measured.scenarios[curve.scenario]["streams"]
         for acceptance, low, high in published:
             if _streams(low) != streams:
                 continue
             metric = SPEED_UP if low.form == "ratio" else OUTPUT_RATE
-            rates = _at(curve, acceptance.value)
+            most = 1 + measured.plan["arms"][curve.arms[0]]["speculation"]["draft_tokens"]
+            rates, how = _at(curve, acceptance.value, most)
             ours = ratio(rates, curve.plain) if metric == SPEED_UP else mean_over_runs(rates)
-            known = not np.isnan(ours.value)
-            reason = None if known else "no such acceptance length lies between those imposed here"
+            reason = None if how else "no step of these arms keeps so many tokens"
             yield {
                 "scenario": curve.scenario,
                 "arms": curve.family,
@@ -174,14 +194,15 @@ def placed(measured: Measured) -> Iterator[dict]:
                 "published_low": low.value,
                 "published_high": high.value,
                 **spelled("ours", ours),
+                "how": how,
                 "verdict": _verdict(ours, low.value, high.value),
-                **(based_on(ours) | ({} if known else {"reason": reason})),
+                **(based_on(ours) | ({"reason": reason} if reason else {})),
                 **measured.behind([*curve.arms, curve.reference], [curve.scenario]),
             }
 
 
 def _curves(measured: Measured) -> Iterator[Curve]:
-    """Every family in every scenario that decodes and that two of its arms and plain decoding ran.
+    """Every family in every scenario that decodes and that one of its arms and plain decoding ran.
 
     A prompt that is cut to a length and longer than its answer measures prefill.
     """
@@ -195,7 +216,7 @@ def _curves(measured: Measured) -> Iterator[Curve]:
             rates = measured.values("output_rate", family, [scenario])[:, 0]
             plain = measured.values("output_rate", references[:1], [scenario])[0, 0]
             ran = ~np.isnan(rates).all(axis=1)
-            if ran.sum() < 2 or np.isnan(plain).all():
+            if not ran.any() or np.isnan(plain).all():
                 continue
             arms = [arm for arm, known in zip(family, ran, strict=True) if known]
             lengths = np.array([_imposed(measured.plan["arms"][arm]) for arm in arms])
@@ -218,8 +239,7 @@ def _families(measured: Measured) -> Iterator[list[str]]:
         elif length not in (_imposed(specs[other]) for other in family):
             family.append(arm)
     for family in families:
-        if len(family) > 1:
-            yield sorted(family, key=lambda arm: _imposed(specs[arm]))
+        yield sorted(family, key=lambda arm: _imposed(specs[arm]))
 
 
 def _same_but_length(one: Mapping, other: Mapping) -> bool:
@@ -231,18 +251,27 @@ def _imposed(arm: Mapping) -> float | None:
     return arm["speculation"].get("imposed_acceptance_length")
 
 
-def _without_interval(seeds: int) -> str:
-    if seeds < 2:
-        return "one engine start: no interval between runs exists"
-    return "at every length imposed, all of the interval lies on one side of plain decoding"
+def _crossing(curve: Curve) -> Crossing:
+    if len(curve.arms) < 2:
+        return Crossing(np.nan, None, None, False, False)
+    return crossing(curve.lengths, curve.rates, np.tile(curve.plain, (len(curve.arms), 1)))
 
 
-def _at(curve: Curve, length: float) -> NDArray[np.float64]:
-    """Rates [runs] at an acceptance length; NaN outside those imposed."""
+def _times(estimate: Estimate, factor: float) -> Estimate:
+    ends = {name: getattr(estimate, name) * factor for name in ("value", "low", "high")}
+    return replace(estimate, **ends)
+
+
+def _at(curve: Curve, length: float, most: int) -> tuple[NDArray[np.float64], str | None]:
+    """Rates [runs] at an acceptance length, and how they are known; NaN over the `most` tokens."""
+    if length > most:
+        return np.full(curve.plain.shape, np.nan), None
     if not curve.lengths[0] <= length <= curve.lengths[-1]:
-        return np.full(curve.plain.shape, np.nan)
+        nearest = 0 if length < curve.lengths[0] else -1
+        return curve.rates[nearest] * length / curve.lengths[nearest], EXTRAPOLATED
     logs = to_working(curve.rates, Scale.LOG)
-    return np.exp(interpolate(np.log(curve.lengths), logs, np.log([length]))[0])
+    rates = np.exp(interpolate(np.log(curve.lengths), logs, np.log([length]))[0])
+    return rates, MEASURED if length in curve.lengths else INTERPOLATED
 
 
 def _published(measured: Measured) -> Iterator[tuple[Figure, Figure, Figure]]:
