@@ -61,10 +61,11 @@ def test_plain_decoding_on_other_flags_is_said(folder):
     assert not row["clean"] and row["factors"] == "slots, speculation"
 
 
-def test_a_scenario_that_measures_prefill_has_no_curve(folder):
+@pytest.mark.parametrize("rows", [what_if, limit])
+def test_a_scenario_that_measures_prefill_has_neither_curve_nor_limit(folder, rows):
     measured = measured_of(folder)
     measured.plan["scenarios"][0] |= {"prompt_tokens": 4000}
-    assert "fixed@1" not in {row["scenario"] for row in what_if(measured)}
+    assert {row["scenario"] for row in rows(measured)} == {"fixed@4", "fixed@16"}
 
 
 def test_a_study_without_imposed_acceptance_has_neither_rows_nor_a_section(won):
@@ -288,6 +289,10 @@ def test_energies_that_differ_say_why(tmp_path, column, change, verdict, why):
     claims_again(folder)
     row = rows_of(folder, "energy", arm="plain")[0]
     assert row["verdict"] == verdict and why in row["why"]
+    rewrite(folder / "tables/cells.parquet", "wall", lambda row: 1.0)
+    claims_again(folder)
+    if verdict == "differ":
+        assert "so short" in rows_of(folder, "energy", arm="plain")[0]["why"]
     assert rows_of(folder, "energy", arm="keeps-2")[0]["verdict"] == "agree"
 
 

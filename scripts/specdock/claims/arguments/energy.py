@@ -17,8 +17,11 @@ from specdock.claims.arguments.measured import (
 )
 from specdock.claims.intervals import mean_over_runs, ratio
 from specdock.columns import column
+from specdock.runs.power import PERIOD_SECONDS
 from specdock.tables.validity import ENERGY_TOLERANCE
 
+# Seconds of a window below which a period at each end is beyond the tolerance.
+_SHORT = 2 * PERIOD_SECONDS / ENERGY_TOLERANCE
 AGREE, DIFFER, NOT_COMPARABLE = "agree", "differ", "not comparable"
 ENERGY = pa.schema(
     [
@@ -73,6 +76,8 @@ def _verdict(cells: pd.DataFrame) -> tuple[str, str | None]:
     most = ENERGY_TOLERANCE * np.maximum(counter, trapezoid)
     if (np.abs(counter - trapezoid) <= most).all():
         return AGREE, None
+    if cells["wall"].min() < _SHORT:
+        return DIFFER, "some window is so short that a sampling period at each end matters"
     if cells["energy_coverage"].min() < 1 - ENERGY_TOLERANCE:
         return DIFFER, "the samples cover a part of some window, the counter all of it"
     return DIFFER, "not known: both cover every window"

@@ -60,13 +60,14 @@ Counted = tuple[Weights, Weights | None]
 
 
 def limit(measured: Measured) -> Iterator[dict]:
-    """Rows of `LIMIT`, where the sessions recorded their checkpoints and a bandwidth is known."""
+    """Rows of `LIMIT`, where something decodes, the sessions recorded their checkpoints, and a
+    bandwidth is known."""
     by_arm = {arm: rows.iloc[0] for arm, rows in measured.sessions.groupby("arm")}
     counted = {arm: _counted(measured, arm) for arm in measured.arms if arm in by_arm}
     context = _context(measured)
     stated = _stated(measured)
     plain = measured.role("reference")
-    for scenario, arm in product(measured.scenarios, measured.arms):
+    for scenario, arm in product(filter(measured.decodes, measured.scenarios), measured.arms):
         rates = measured.values("output_rate", [arm], [scenario])[0, 0]
         if counted.get(arm) is None or np.isnan(rates).all():
             continue

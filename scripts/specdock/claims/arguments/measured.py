@@ -135,6 +135,12 @@ class Measured:
         """Whether an arm makes draft tokens at all."""
         return self.plan["arms"][arm]["speculation"]["method"] != "none"
 
+    def decodes(self, scenario: str) -> bool:
+        """Whether a scenario measures decoding: a prompt that is cut to more tokens than its answer
+        may have measures prefill."""
+        spec = self.scenarios[scenario]
+        return (spec.get("prompt_tokens") or 0) <= spec["max_tokens"]
+
     def series(self) -> dict[str, list[Mapping]]:
         """Scenarios that differ in their streams alone, by name, in the order of streams."""
         found: dict[str, list[Mapping]] = {}

@@ -202,17 +202,12 @@ def placed(measured: Measured) -> Iterator[dict]:
 
 
 def _curves(measured: Measured) -> Iterator[Curve]:
-    """Every family in every scenario that decodes and that one of its arms and plain decoding ran.
-
-    A prompt that is cut to a length and longer than its answer measures prefill.
-    """
+    """Every family in every scenario that decodes, where plain decoding and one of its arms ran."""
     references = measured.role("reference")
     if not references:
         return
     for family in _families(measured):
-        for scenario, spec in measured.scenarios.items():
-            if (spec.get("prompt_tokens") or 0) > spec["max_tokens"]:
-                continue
+        for scenario in filter(measured.decodes, measured.scenarios):
             rates = measured.values("output_rate", family, [scenario])[:, 0]
             plain = measured.values("output_rate", references[:1], [scenario])[0, 0]
             ran = ~np.isnan(rates).all(axis=1)
