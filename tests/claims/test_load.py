@@ -80,7 +80,7 @@ def test_an_interval_that_leaves_the_measured_range_says_so():
 
 
 def test_levels_must_rise():
-    with pytest.raises(StatisticsError, match=r"rising concurrencies, found \[8, 1\]"):
+    with pytest.raises(StatisticsError, match=r"rising levels, found \[8, 1\]"):
         crossing([8, 1], np.ones((2, 1)), np.ones((2, 1)))
 
 
