@@ -78,6 +78,9 @@ def losslessness(study: Study) -> Iterator[Row]:
         for arm, scenario in places(study):
             sides = [requests(study, name, scenario) for name in (arm, plain)]
             alike = speculates(study, arm) and arms[arm]["target"]["pin"] == target
+            alike = alike and not any(
+                v for k, v in arms[arm]["speculation"].items() if "imposed" in k
+            )
             if scenario in greedy and alike and all(sides):
                 (ours, theirs), compared_as = outputs(study, sides)
                 key = {"scenario": scenario, "arm": arm, "against": plain, "band": band}

@@ -114,7 +114,8 @@ def accuracy_pairs(measured: Measured) -> Iterator[dict]:
 
 
 def losslessness(measured: Measured) -> Iterator[dict]:
-    """Rows of `LOSSLESSNESS`: speculating arms with the reference's target, greedy scenarios."""
+    """Rows of `LOSSLESSNESS`: speculating arms with the reference's target, greedy scenarios; none
+    of an arm whose acceptance is imposed, which writes noise."""
     band = measured.plan["band"].get("identical_share", 0.0)
     greedy = [s for s, spec in measured.scenarios.items() if spec["sampling"]["temperature"] == 0]
     controls: dict = {}
@@ -183,8 +184,18 @@ def _with_target_of(measured: Measured, plain: str) -> list[str]:
     arms = measured.plan["arms"]
     target = arms[plain]["target"]["pin"]
     return [
-        a for a in measured.arms if measured.speculates(a) and arms[a]["target"]["pin"] == target
+        arm
+        for arm in measured.arms
+        if measured.speculates(arm)
+        and arms[arm]["target"]["pin"] == target
+        and not _imposed(arms[arm]["speculation"])
     ]
+
+
+def _imposed(speculation: dict) -> bool:
+    """Whether draft tokens are kept unseen, so that the text is noise by design."""
+    keys = ("imposed_acceptance_length", "imposed_acceptance_rates")
+    return any(speculation.get(key) for key in keys)
 
 
 @dataclass(frozen=True)
