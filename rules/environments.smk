@@ -9,6 +9,7 @@ rule environment_marker:
         marker="results/environments/{engine}.json",
     log:
         "logs/environments/{engine}.log",
+    priority: files.before_measuring
     params:
         environment=files.environment,
     message:

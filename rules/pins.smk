@@ -6,6 +6,7 @@ rule pin:
         lock="results/pins/{pin}.lock.json",
     log:
         "logs/pin/{pin}.log",
+    priority: files.before_measuring
     params:
         commit=files.commit,
     message:
@@ -22,6 +23,7 @@ rule fetch:
         receipt="results/pins/{pin}.receipt.json",
     log:
         "logs/fetch/{pin}.log",
+    priority: files.before_measuring
     message:
         "Fetching {wildcards.pin} and re-hashing every file"
     shell:

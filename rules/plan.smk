@@ -17,6 +17,7 @@ rule resolve:
         spec="results/{study}/specs/{arm}/seed-{seed}.{fp}.json",
     log:
         "logs/resolve/{study}.{arm}.seed-{seed}.{fp}.log",
+    priority: files.before_measuring
     params:
         spec=files.spec,
     message:

@@ -15,6 +15,7 @@ from specdock.article.arithmetic import ArithmeticDisagrees
 from specdock.article.render import render
 from specdock.article.study import Study
 from specdock.claims.build import build_claims
+from specdock.tables.schema import CELLS
 
 
 def finding_of(article):
@@ -142,6 +143,25 @@ def test_a_quantised_drafter_that_misses_a_gate_is_said_to(tmp_path):
     said = prose_of(article)["Another precision of the drafter"]
     assert "it did not hold: output rate of fp8-drafter on essays@1" in said
     assert "It held every gate" not in said
+
+
+def test_an_absurd_interval_leaves_the_figures_readable(tmp_path):
+    """Two starts that differ sixfold have an interval that ends beyond a million."""
+    study = SyntheticStudy(**WHOLE, seeds=[1, 2]).write(tmp_path)
+    cells = pq.read_table(study / "tables/cells.parquet").to_pylist()
+    for cell in cells:
+        if (cell["arm"], cell["seed"]) == ("elsewhere", 2):
+            for metric in ("output_rate", "ttft_median", "tpot_median"):
+                cell[metric] *= 6
+    pq.write_table(pa.Table.from_pylist(cells, CELLS), study / "tables/cells.parquet")
+    plan = json.loads((study / "plan.json").read_text("utf-8"))
+    build_claims(plan, study / "tables", tmp_path, study / "claims")
+    render(Study(study, tmp_path), TEMPLATES, study / "article")
+    estimates = pq.read_table(study / "claims/estimates.parquet").to_pylist()
+    assert max(row["high"] or 0 for row in estimates if row["metric"] == "output_rate") > 1e5
+    drawing = (study / "article/figures/output-rate.svg").read_text("utf-8")
+    ticks = [float(tick) for tick in re.findall(r">\s*(\d[\d.]*)\s*</text>", drawing)]
+    assert 50 < max(ticks) < 1000
 
 
 def test_one_seed_decides_nothing(tmp_path):

@@ -3,11 +3,14 @@
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from specdock.plan.files import Files
 from specdock.plan.resolve import resolve
-from tests.workflow.clone import ROOT, clone, edit, planned_jobs, pretend_measured
+from specdock.plan.spec import DRIFT_CONTROL
+from tests.workflow.clone import ROOT, STUDY, clone, edit, planned_jobs, pretend_measured
 
 DEMO = "config/studies/demo.yaml"
 
@@ -28,6 +31,33 @@ def test_a_bare_clone_measures_every_arm_and_seed(tmp_path):
 def test_a_clone_with_committed_results_measures_nothing(measured):
     jobs = planned_jobs(measured, "article")
     assert not jobs.keys() & {"measure", "resolve", "pin", "fetch", "environment_marker"}
+
+
+MEASURE = """
+import sys
+from pathlib import Path
+out = Path(sys.argv[sys.argv.index("--out") + 1])
+out.mkdir(parents=True, exist_ok=True)
+for name in ("manifest.json", "requests.parquet", "metrics.parquet", "power.parquet", "server.log"):
+    (out / name).write_text("")
+with open("order.txt", "a") as file:
+    print(out.as_posix(), file=file)
+"""
+
+
+def test_sessions_run_in_the_order_of_the_campaign_and_the_drift_control_last(tmp_path):
+    root = clone(tmp_path)
+    pretend_measured(root)
+    for folder in ("raw", "specs"):
+        shutil.rmtree(root / "results" / STUDY / folder)
+    (root / "scripts/measure.py").write_text(MEASURE)
+    plan = resolve(root, STUDY)
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", *Files(plan, root).manifests]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    measured = [Path(line).parts[-3] for line in (root / "order.txt").read_text().splitlines()]
+    assert measured == [session.spec.arm.name for session in plan.sessions]
+    assert measured[-1] == DRIFT_CONTROL
 
 
 def test_a_new_arm_is_the_only_one_measured(measured):

@@ -34,6 +34,7 @@ CSS_NAMES = {INK: "ink", SOFT: "soft", FAINT: "faint"} | {
     colour: role for role, colour in ROLE_COLOURS.items()
 }
 PANEL_WIDTH, LABELLED_POINTS = 3.5, 6
+REACH = 2.0  # an interval is drawn as far as this many times the largest value of its panel
 _TICKS = {"family": "sans-serif", "size": 8}
 
 
@@ -161,7 +162,7 @@ def paint_ranges(axes: Axes, panel: Panel) -> None:
             axes.plot(ends, (place, place), color=mark.colour, lw=1.6, solid_capstyle="round")
     if panel.base is not None:
         axes.axvline(panel.base, color=FAINT, lw=1, zorder=0)
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.05 * _most(panel.marks))
 
 
 def paint_against(y_label: str, break_even: bool = False) -> Callable[[Axes, Panel], None]:
@@ -179,7 +180,7 @@ def paint_against(y_label: str, break_even: bool = False) -> Callable[[Axes, Pan
         if panel.base is not None:
             axes.axhline(panel.base, color=FAINT, lw=1, zorder=0)
         axes.margins(x=0.3)
-        axes.set_ylim(0, 1.15 * max(mark.number.high or mark.number.value for mark in panel.marks))
+        axes.set_ylim(0, 1.15 * _most(panel.marks))
         if break_even:
             axes.set_xlim(0, 1.3 * max(mark.x.value for mark in panel.marks))
             axes.axline((0, 0), slope=1, color=FAINT, lw=1, zorder=0)
@@ -208,12 +209,12 @@ def paint_lines(y_label: str) -> Callable[[Axes, Panel], None]:
         for marks in by_arm.values():
             points = [(mark.x.value, mark.number.value) for mark in marks]
             axes.plot(*zip(*points, strict=True), color=marks[0].colour, lw=1.2)
+        axes.set_ylim(0, 1.05 * _most(panel.marks))
         _name_lines(axes, [marks[-1] for marks in by_arm.values()])
         streams = sorted({mark.x.value for mark in panel.marks})
         axes.set_xticks(streams, [f"{value:g}" for value in streams], **_TICKS)
         axes.minorticks_off()
         axes.margins(x=0.3)
-        axes.set_ylim(bottom=0)
         axes.yaxis.set_major_locator(MaxNLocator(4))
 
     return paint
@@ -279,7 +280,7 @@ def paint_steps(axes: Axes, panel: Panel) -> None:
             ends = mark.number.low, mark.number.high
             axes.plot(ends, (place, place), color=mark.colour, lw=1.6, solid_capstyle="round")
         before = level
-    axes.set_xlim(left=0)
+    axes.set_xlim(0, 1.05 * _most(panel.marks))
 
 
 def paint_effects(noise: dict[str, float]) -> Callable[[Axes, Panel], None]:
@@ -297,8 +298,18 @@ def paint_effects(noise: dict[str, float]) -> Callable[[Axes, Panel], None]:
                 ends = mark.number.low, mark.number.high
                 axes.plot(ends, (place, place), color=mark.colour, lw=1.6, solid_capstyle="round")
         axes.margins(x=0.08)
+        axes.set_xlim(right=min(axes.get_xlim()[1], 1.08 * _most(panel.marks)))
 
     return paint
+
+
+def _most(marks: list[Mark]) -> float:
+    """Where the axis of a panel ends: at its longest interval, which may be absurdly long after few
+    starts, or where the values need it."""
+    values = [mark.number.value for mark in marks if mark.number.value is not None]
+    ends = [mark.number.high for mark in marks if mark.number.high is not None]
+    largest = max(values, default=1)
+    return min(max([*ends, largest]), REACH * largest)
 
 
 def _rows(axes: Axes, panel: Panel) -> None:
@@ -332,6 +343,8 @@ def _frame(axes: Axes, title: str, x_label: str) -> None:
     axes.set_title(title, loc="left", fontsize=9, color=INK)
     axes.set_xlabel(x_label, color=SOFT, fontsize=8)
     axes.tick_params(colors=SOFT, labelsize=8, length=3)
+    # A factor beside the axis would be a number that nothing binds.
+    axes.ticklabel_format(style="plain", useOffset=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     for side in ("left", "bottom"):

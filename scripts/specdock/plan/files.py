@@ -83,6 +83,11 @@ class Files:
         """Earlier places of the campaign's seeded order run first."""
         return len(self.plan.sessions) - self.session(wildcards).spec.order
 
+    def before_measuring(self, wildcards: Wildcards) -> int:
+        """What sessions wait for comes before any of them: a session that is ready early would else
+        run out of its place."""
+        return len(self.plan.sessions) + 1
+
     def receipts(self, wildcards: Wildcards) -> list[str]:
         """Receipts of the bytes that a session serves and asks with."""
         spec = self.session(wildcards).spec
