@@ -94,7 +94,7 @@ def test_right_and_wrong_answers_are_asked_kept_and_told_apart_by_bfcl(python, p
     right = {case for case, verdict in verdicts.items() if verdict.correct}
     assert right == {RIGHT, IRRELEVANT}
     assert verdicts[RIGHT].outcome == "passed"
-    assert verdicts[WRONG].outcome.startswith("ast_")
+    assert verdicts[WRONG].outcome == "simple_function_checker:wrong_count"
     assert verdicts[TURNS].outcome.startswith("multi_turn:")
 
 
