@@ -58,6 +58,7 @@ include: "rules/runs.smk"
 include: "rules/grades.smk"
 include: "rules/tables.smk"
 include: "rules/claims.smk"
+include: "rules/peers.smk"
 include: "rules/article.smk"
 include: "rules/audit.smk"
 

@@ -12,6 +12,7 @@ rule render:
         manifests=files.manifests,
         facts="config/facts.yaml",
         published=files.published,
+        peers=files.peers,
         templates=files.templates,
         code=files.code("render"),
     output:

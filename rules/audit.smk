@@ -5,6 +5,7 @@ rule seal:
     input:
         tables=rules.tables.output,
         claims=rules.claims.output,
+        peers=files.peers,
         article=rules.render.output,
         manifests=files.manifests,
         grades=files.grades,

@@ -18,6 +18,9 @@ def main() -> None:
     arm = ArmSpec.model_validate_json(arguments.arm)
     with told():
         report = check_arm(arm, root=Path.cwd())
+    if not report["checked"]:
+        # Not into the log alone: a report of nothing must not pass for a check.
+        print(f"arms.{arm.name}: NOT CHECKED", *report["unchecked"], sep="\n  not asked: ")
     arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from verification.arguments import check_arguments
 from verification.claims import check_claims
+from verification.clients import check_generated, check_peers
 from verification.files import check_packs, check_seal
 from verification.grades import check_grades
 from verification.numbers import check_numbers
@@ -38,10 +39,12 @@ def main() -> None:
 CHECKS = (
     check_seal,
     check_packs,
+    check_generated,
     check_grades,
     check_tables,
     check_claims,
     check_arguments,
+    check_peers,
     check_numbers,
     check_pages,
 )

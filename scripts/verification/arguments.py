@@ -51,7 +51,7 @@ def check_arguments(study: Study) -> Iterator[str]:
             compare(f"{where}, {'/'.join(map(str, key))}", stated[key], row, whole=False)
         checked += len(computed)
     yield f"{checked} rows of {len(ARGUMENTS)} tables of the argument follow from theirs"
-    known = {"estimates", "comparisons", "gates", *ARGUMENTS}
+    known = {"estimates", "comparisons", "gates", "peers", *ARGUMENTS}
     for path in sorted((study.folder / "claims").glob("*.parquet")):
         file = f"{study.shown}/claims/{path.name}"
         printed = sum(number["source"]["file"] == file for number in study.numbers)

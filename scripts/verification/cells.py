@@ -37,6 +37,7 @@ def cell_from_raw(
     ttft = [row["ttft"] for row in complete if row["ttft"] is not None]
     tpot = [row["tpot"] for row in complete if row["tpot"] is not None]
     prompt_tokens = sum(row["prompt_tokens"] for row in complete)
+    endings = [row["finish_reason"] for row in complete if row["finish_reason"] is not None]
     cell = {
         **{name: rows[0][name] for name in ("study", "arm", "scenario", "seed", "cell", "session")},
         "workload": scenario["workload"],
@@ -58,9 +59,7 @@ def cell_from_raw(
         "prefill_rate": 1000 * prompt_tokens / sum(ttft)
         if scenario["streams"] == 1 and ttft
         else None,
-        "finished_stop": fmean(row["finish_reason"] == "stop" for row in complete)
-        if complete
-        else None,
+        "finished_stop": fmean(ended == "stop" for ended in endings) if endings else None,
         **acceptance(complete, raw, counted),
         "graded": len(graded),
         "correct": sum(graded) if graded else None,
@@ -69,7 +68,8 @@ def cell_from_raw(
         "prefix_hit_tokens": counted.get("prefix_hit_tokens", sum(told) if told else None),
         "preemptions": counted.get("preemptions"),
         **energy(samples, start_of_window.timestamp(), wall),
-        "client_cpu": facts["client_cpu"] / wall,
+        # Nobody tells the cost of a client that is not ours.
+        "client_cpu": None if facts["client_cpu"] is None else facts["client_cpu"] / wall,
         "loop_lag": facts["loop_lag"],
         "raw_file": rows[0]["raw_file"],
         "raw_rows": [row["raw_row"] for row in rows],
@@ -212,5 +212,6 @@ def remarks(arm: Row, scenario: Row, cell: Row, complete: list[Row], start: Row)
         "third-party-engine": arm["engine"]["note"],
         "busy-machine": ((start["host"] or {}).get("busy") or 0) > 0.25,
         "preempted": cell["preemptions"],
+        "other-client": scenario["load_generator"],
     }
     return [code for code, applies in tests.items() if applies]

@@ -254,7 +254,22 @@ def check_audit(study: Study) -> int:
     ]
     if [[row[i] for i in (0, 1, 2, 4, 5, 6)] for row in shown["unusable"]] != unusable:
         raise BrokenLink(f"{where}: its unusable cells are not those of the tables")
+    peers = study.table("claims/peers.parquet") if study.plan.get("peers") else []
+    if shown.get("peers", []) != [audit_peer(row) for row in peers]:
+        raise BrokenLink(f"{where}: its comparison of clients is not that of claims/peers.parquet")
     return sum(map(len, shown.values()))
+
+
+def audit_peer(row: Row) -> list:
+    labels = {"output_rate": "output rate", "ttft_median": "TTFT", "tpot_median": "TPOT"}
+    return [
+        *(row[name] for name in ("client", "arm", "scenario")),
+        f"{labels[row['metric']]}, {row['unit']}",
+        *(row[name] for name in ("ours", "theirs", "ratio", "low", "high", "rounds", "band")),
+        "within the noise" if row["within_noise"] else "beyond the noise",
+        row["verdict"],
+        row["their_definition"],
+    ]
 
 
 def audit_number(number: Row) -> list:

@@ -1,7 +1,8 @@
 """A small study whose raw rows are invented, and whose every other file the pipeline made of them.
 
 Arms differ in how their engine tells of drafting: by a list of steps, by its own account of a
-request, by stream chunks alone. Cells differ, too: one is a loop in one start, one in every start.
+request, by stream chunks alone. Cells differ, too: one is a loop in one start, one in every start,
+one was asked by AIPerf.
 """
 
 import json
@@ -21,7 +22,10 @@ from specdock.article.render import render
 from specdock.article.study import Study
 from specdock.audit.seal import seal
 from specdock.claims.build import build_claims
+from specdock.clients.aiperf import AIPerf
+from specdock.clients.contract import Load
 from specdock.grades.grade import Grader, grade_session
+from specdock.peers.table import build_peers
 from specdock.plan.files import Files
 from specdock.plan.fingerprint import canonical
 from specdock.plan.resolve import Plan, resolve, resolved_study
@@ -30,9 +34,11 @@ from specdock.runs.ledger import FinishedCell, Ledger
 from specdock.runs.measure import measure
 from specdock.runs.power import POWER_SCHEMA
 from specdock.runs.repository import repository_state
-from specdock.runs.requests import RequestRow, as_table
+from specdock.runs.requests import REQUEST_SCHEMA, RequestRow, as_table
 from specdock.tables.build import build_tables
 from specdock.workloads.prompts import Prompt, read_prompts, select
+from tests.clients.exports import EXPORTS
+from tests.peers.cross_check import write_cross_check
 from tests.workflow.clone import ROOT, clone
 
 NAME = "small"
@@ -76,6 +82,13 @@ scenarios:
   - {workload: essays, streams: [1, 2], requests: 6, max_tokens: 64}
   - {workload: sums, streams: 1, requests: 6, max_tokens: 64, grade: exact-match, floor: 0.1,
      arms: [plain, ngram, accounts, older, chunks]}
+  - {workload: essays, name: by-aiperf, streams: 1, requests: 6, max_tokens: 64, arms: [plain],
+     load_generator: {client: aiperf-0.13.0}}
+peers:
+  arm: plain
+  scenario: essays@2
+  clients: [aiperf-0.13.0, vllm-bench-0.32.0, sglang-0.5.23]
+  rounds: 3
 """
 DATA_SET = """
 sums:
@@ -165,6 +178,9 @@ def measured_study(root: Path, before_measuring: Callable[[Path], object] = lamb
     _write_pins(root, plan)
     for order, session in enumerate(plan.sessions):
         _measure(root, session.spec, order)
+    folder = root / f"results/{NAME}/peers/{plan.peers_fingerprint}"
+    prompts = _prompts(root, plan.peers.session, "essays")
+    write_cross_check(plan.peers, prompts, folder)
     return finish(root)
 
 
@@ -190,6 +206,8 @@ def finish(root: Path) -> Path:
     resolved = resolved_study(plan)
     (folder / "plan.json").write_text(json.dumps(resolved, indent=1) + "\n")
     build_claims(resolved, folder / "tables", root, folder / "claims")
+    compared = folder / f"peers/{plan.peers_fingerprint}/manifest.json"
+    build_peers(resolved, compared, root, folder / "claims/peers.parquet")
     render(Study(folder, root), root / "article", folder / "article")
     seal(folder, [root / name for name in files.grades], root)
     return folder
@@ -226,6 +244,8 @@ def _measure(root: Path, spec: SessionSpec, order: int) -> None:
     moment, power = start + timedelta(seconds=30), []
     for cell in spec.cells:
         finished = _cell(root, spec, cell, name, moment, rng)
+        if cell.scenario.load_generator is not None:
+            finished = _by_aiperf(root, spec, cell, finished, folder)
         power += _samples(name, moment, finished.facts["wall"], rng)
         moment += timedelta(seconds=finished.facts["wall"] + 2)
         ledger.write(cell.fingerprint, finished)
@@ -297,6 +317,32 @@ def _cell(
     table = as_table(rows, **columns, seed=spec.seed, session=session)
     texts = {"before": METRICS_TEXT, "after": _after(arm, [r for r in rows if r.phase != "warmup"])}
     return FinishedCell(facts, table, texts)
+
+
+def _by_aiperf(
+    root: Path, spec: SessionSpec, cell: CellSpec, ours: FinishedCell, folder: Path
+) -> FinishedCell:
+    """The same answers as AIPerf would have recorded them, read back as such a cell's rows are."""
+    rows = ours.requests.to_pylist()
+    measured = [row for row in rows if row["phase"] == "measured"]
+    export = folder / f"export-{cell.fingerprint}"
+    export.mkdir()
+    EXPORTS["aiperf"](measured, export)
+    prompts = {prompt.prompt_id: prompt for prompt in _prompts(root, spec, "essays")}
+    asked = [prompts[row["prompt_id"]] for row in measured]
+    load = Load("", "vllm", asked, [], 1, 60, Path("target"), {})
+    generated = AIPerf().rows(export, load)
+    warm = [row for row in rows if row["phase"] == "warmup"]
+    columns = {name: rows[0][name] for name in ("cell", "arm", "scenario", "seed", "session")}
+    table = pa.concat_tables([pa.Table.from_pylist(warm, REQUEST_SCHEMA),
+                              as_table(generated.rows, **columns)])  # fmt: skip
+    facts = ours.facts | {
+        "wall": max(row.t_end for row in generated.rows),
+        "client_cpu": None,
+        "loop_lag": None,
+        "load_generator": {"name": "aiperf-0.13.0", "argv": ["aiperf"]},
+    }
+    return FinishedCell(facts, table, ours.metrics, export)
 
 
 def _row(

@@ -4,6 +4,7 @@ import pytest
 
 from specdock.checks.arm import ArmRefused, check_arm
 from specdock.environments.fingerprint import environment_fingerprint
+from specdock.plan.models import ContainerEnvironment
 from specdock.plan.spec import ArmSpec
 from tests.engines.arms import ENGINES, ROOT, arm
 from tests.workflow.clone import clone, planned_jobs
@@ -58,6 +59,18 @@ def test_an_arm_that_its_engine_takes_is_reported_with_what_stays_unchecked(engi
 def test_what_the_engine_does_not_have_is_refused_by_the_engine(engine, flags, words):
     with pytest.raises(ArmRefused, match=words):
         check_arm(speculating(engine, flags), ROOT)
+
+
+def test_an_image_is_not_asked_and_the_report_says_what_was_not():
+    speculating = arm("sglang-0.5.23", {"method": "dflash2", "draft_tokens": 7})
+    image = f"some/sglang@sha256:{'ab' * 32}"
+    environment = ContainerEnvironment(kind="container", image=image)
+    engine = speculating.engine.model_copy(update={"environment": environment})
+    report = check_arm(speculating.model_copy(update={"engine": engine}), ROOT)
+    assert report["checked"] == []
+    said = "\n".join(report["unchecked"])
+    assert image in said and "--speculative-num-draft-tokens" in said and "dflash2" in said
+    assert "--speculative-num-draft-tokens" in report["arguments"]
 
 
 def test_the_target_check_judges_every_arm_of_the_study(tmp_path):

@@ -11,7 +11,7 @@ from specdock.engines import ADAPTERS
 from specdock.engines.contained import InContainer
 from specdock.engines.contract import Placed
 from specdock.environments.build import build
-from specdock.environments.container import RUNTIMES, find_runtime
+from specdock.environments.container import RUNTIMES, find_runtime, none_left
 from specdock.errors import SpecdockError
 from specdock.plan.models import ContainerEnvironment
 from specdock.plan.spec import ArmSpec
@@ -45,9 +45,10 @@ def every_card(monkeypatch):
 
 
 def test_docker_runs_the_image_by_digest_with_every_card_and_a_port_on_loopback():
-    assert command("docker")[:14] == [
+    assert command("docker")[:15] == [
         "docker",
         "run",
+        "--name=specdock-cuda",
         "--rm",
         "--init",
         "--gpus=all",
@@ -145,3 +146,17 @@ def test_a_runtime_that_is_here_takes_every_flag(runtime):
     of_runtime = command(runtime)[2 : command(runtime).index(IMAGE)]
     for word in of_runtime:
         assert word.partition("=")[0] in known
+
+
+@pytest.mark.parametrize(("runtime", "asked"), [("podman", 2), ("docker", 2), ("apptainer", 0)])
+def test_a_container_that_outlived_its_command_is_removed_before_and_after(
+    monkeypatch, tmp_path, runtime, asked
+):
+    said = tmp_path / "said"
+    (tmp_path / runtime).write_text(f'#!/bin/sh\necho "$@" >> {said}\nexit 1\n')
+    (tmp_path / runtime).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(ZeroDivisionError), none_left(runtime, "specdock-cuda"):
+        raise ZeroDivisionError
+    lines = said.read_text().splitlines() if said.exists() else []
+    assert lines == ["rm --force specdock-cuda"] * asked

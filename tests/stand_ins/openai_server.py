@@ -194,8 +194,10 @@ class StandIn:
     def _chunks(self, body: dict, number: int, fault: Fault | None) -> Iterator[bytes]:
         """The chunks of one answer, and the counters that it moves."""
         behaviour = self.behaviour
-        wanted = min(behaviour.tokens, body["max_tokens"])
-        reason = "length" if wanted == body["max_tokens"] else "stop"
+        # SGLang's client uses the newer name of the cap.
+        cap = body.get("max_tokens") or body["max_completion_tokens"]
+        wanted = min(behaviour.tokens, cap)
+        reason = "length" if wanted == cap else "stop"
         prompt = orjson.dumps(body["messages"])
         give_ids = behaviour.token_ids and body.get("return_token_ids")
         frame = {

@@ -134,6 +134,11 @@ class Study:
         """Rows of the argument's own claims, by table."""
         return {name: self._rows(f"claims/{name}.parquet") for name in ARGUMENTS}
 
+    @cached_property
+    def peers(self) -> list[Row]:
+        """Rows of claims/peers.parquet; none where the study compares no clients."""
+        return self._rows("claims/peers.parquet") if self.plan.get("peers") else []
+
     # Tables
 
     @cached_property

@@ -10,6 +10,7 @@ import mimetypes
 import re
 import shlex
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cached_property
 from importlib.metadata import version
@@ -29,6 +30,8 @@ from specdock.plan.load import read_yaml
 # The workflow itself, beside what the seal lists.
 WORKFLOW = ("Snakefile", "rules/*.smk", "scripts/**/*.py", "article/**/*", "config/**/*")
 ABOUT = ("README.md", "LICENSE", "CITATION.cff")
+# Rules of one job a study; of the others there is one a session, a pin or an environment.
+ONE_JOB = ("tables", "claims", "measure_peers", "compare_peers", "render", "seal", "study")
 PROFILES = {"process": "Process", "workflow": "Workflow", "provenance": "Provenance"}
 FORMATS = {
     ".parquet": "application/vnd.apache.parquet",
@@ -216,16 +219,16 @@ class _Crate:
             rule = self._maker(name)
             session = _SESSION.search(name)
             job = "/".join(session.groups()) if session else Path(name).stem
-            one_job = rule.name in ("tables", "claims", "render", "seal", "study")
-            made.setdefault((rule.name, "" if one_job else job), []).append(name)
+            made.setdefault((rule.name, "" if rule.name in ONE_JOB else job), []).append(name)
         return [self._job(rule, job, outputs) for (rule, job), outputs in sorted(made.items())]
 
     def _maker(self, name: str) -> Rule:
-        """The rule that made a file, or the folder that holds it."""
-        try:
-            return self.rulebook.maker(name)
-        except RuleUnknown:
-            return self.rulebook.maker(Path(name).parent.as_posix())
+        """The rule that made a file, the folder that holds it, or the pack that it belongs to."""
+        above = [folder.as_posix() for folder in Path(name).parents]
+        for made in (name, above[0], *(f"{folder}/manifest.json" for folder in above)):
+            with suppress(RuleUnknown):
+                return self.rulebook.maker(made)
+        return self.rulebook.maker(name)
 
     def _job(self, rule: str, job: str, outputs: list[str]) -> Entity:
         name = f"{rule} {job}".strip()
@@ -274,6 +277,8 @@ class _Crate:
             "pin": config,
             "fetch": under(f"results/pins/{job.removesuffix('.receipt')}.lock"),
             "measure": [*spec, *under("results/environments/", "results/pins/")],
+            "measure_peers": under("results/environments/", "results/pins/"),
+            "compare_peers": [f"{folder}/plan.json", *under(f"{folder}/peers/")],
             "grade": [*spec, f"{own}/requests.parquet"],
             "tables": under(f"{folder}/raw/", f"{folder}/grades/"),
             "claims": [f"{folder}/plan.json", *tables],
@@ -347,7 +352,7 @@ class _Crate:
         """By manifest: when its last measured window closed."""
         ends = {}
         for name in self.results:
-            if name.endswith("/manifest.json"):
+            if "/raw/" in name and name.endswith("/manifest.json"):
                 cells = json.loads((self.root / name).read_text(encoding="utf-8"))["cells"]
                 ends[name] = max(
                     datetime.fromisoformat(c["window_start"]) + timedelta(seconds=c["wall"])

@@ -40,8 +40,8 @@ def sentences(numbers: list[Row], root: Path) -> list[tuple[str, str]]:
 
 def _test_for(file: str, study: PrintedNumbers) -> Callable[[Row], bool]:
     shown = study.folder.relative_to(study.root).as_posix()
-    if file.startswith(f"{shown}/raw/"):
-        pack = file.rsplit("/", 1)[0]
+    if match := re.match(rf"{re.escape(shown)}/raw/.+/seed-\d+/\w{{16}}(?=/)", file):
+        pack = match[0]
         return _of_sessions({n for n, s in study.sessions.items() if _pack(s) == pack})
     if match := re.match(
         rf"{re.escape(shown)}/(?:grades|specs)/(.+)/(seed-\d+)[/.](\w{{16}})", file
@@ -64,7 +64,8 @@ def _test_for(file: str, study: PrintedNumbers) -> Callable[[Row], bool]:
         return lambda number: everywhere or any(p["template"] == file for p in number["places"])
     if file in (f"{shown}/plan.json", f"config/studies/{study.folder.name}.yaml"):
         return lambda number: number["kind"] not in ("fact", "published")
-    if re.match(r"config/(engines|models|datasets|config)\.yaml|config/workloads/", file):
+    catalogues = r"config/(engines|clients|models|datasets|config)\.yaml|config/workloads/"
+    if re.match(catalogues, file):
         return lambda number: number["kind"] not in ("fact", "published")
     return lambda number: (
         file in {link["file"] for link in (number["source"], *number["tables"], *number["raw"])}

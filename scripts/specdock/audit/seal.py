@@ -41,10 +41,18 @@ def files_of_plan(folder: Path, root: Path) -> Iterator[Path]:
         yield folder / f"specs/{arm}/seed-{seed}.{fp}.json"
         manifest = folder / f"raw/{arm}/seed-{seed}/{fp}/manifest.json"
         yield manifest
-        yield from (path for path in manifest.parent.iterdir() if path.is_file())
+        yield from _whole(manifest.parent)
+    if (peers := plan.get("peers")) is not None:
+        folder_of_peers = folder / f"peers/{peers['fingerprint']}"
+        yield folder_of_peers / "manifest.json"
+        yield from _whole(folder_of_peers)
     shared = [f"pins/{pin}.{kind}" for pin in pins_of(plan) for kind in ("lock", "receipt")]
     shared += [f"environments/{a['engine_name']}.{a['environment']}" for a in plan["arms"].values()]
     yield from (path for name in shared if (path := root / f"results/{name}.json").is_file())
+
+
+def _whole(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
 
 
 def _lasts(path: Path) -> bool:

@@ -26,21 +26,24 @@ def check_arm(arm: ArmSpec, root: Path) -> dict:
 
     Raises `ArmRefused` with all that the engine has against the arm.
     """
-    if isinstance(arm.engine.environment, ContainerEnvironment):
-        unchecked = ["every flag and value: an image is run on the machine that measures only"]
-        return {"arm": arm.name, "engine": arm.engine_name, "checked": [], "unchecked": unchecked}
-    environment = build(arm.engine_name, arm.engine.environment, root)
+    container = isinstance(arm.engine.environment, ContainerEnvironment)
+    python = (
+        Path(arm.engine.environment.python)
+        if container
+        else build(arm.engine_name, arm.engine.environment, root).python
+    )
     adapter = ADAPTERS[arm.engine.adapter]
     with tempfile.TemporaryDirectory() as scratch:
         placed = Placed(
-            python=environment.python,
+            python=python,
             target=_checkpoint(arm.target, root, Path(scratch)),
             drafter=_checkpoint(arm.drafter, root, Path(scratch)) if arm.drafter else None,
             cache=Path("resources/kernels"),
         )
         command = adapter.command(arm, placed, _PORT)
         variables = adapter.variables(arm, placed)
-        judge = _by_program if arm.engine.adapter == "llama-cpp" else _by_probe
+        by_engine = _by_program if arm.engine.adapter == "llama-cpp" else _by_probe
+        judge = _not_asked if container else by_engine
         verdict = judge(arm, command, root, os.environ | variables)
         shown = [word.replace(scratch, "resources") for word in command[1:]]
     if problems := verdict.pop("problems"):
@@ -59,6 +62,21 @@ def _checkpoint(pinned: Pinned, root: Path, scratch: Path) -> Path:
     stand_in.mkdir(exist_ok=True)
     (stand_in / "model.gguf").touch()
     return stand_in
+
+
+def _not_asked(arm: ArmSpec, command: list[str], root: Path, variables: dict[str, str]) -> dict:
+    """An image is run on the machine that measures only: what was not asked is said in full."""
+    flags = [word for word in command[1:] if word.startswith("--")]
+    return {
+        "checked": [],
+        "unchecked": [
+            f"the image {arm.engine.environment.image}: neither pulled nor started here",
+            f"{len(flags)} flags that its engine would be given: {', '.join(flags)}",
+            f"the speculative method {arm.speculation.method}, which its engine may not know",
+            f"whether {arm.target.name} and its drafter load and fit together",
+        ],
+        "problems": [],
+    }
 
 
 def _by_probe(arm: ArmSpec, command: list[str], root: Path, variables: dict[str, str]) -> dict:

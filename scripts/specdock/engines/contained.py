@@ -27,6 +27,7 @@ class InContainer:
         inside = replace(placed, host=container.listens_on(self._runtime))
         on_card = arm.engine.device == "cuda"
         contained = container.Contained(
+            name=container.name_of(arm.engine.device),
             image=environment.image,
             command=self._adapter.command(arm, inside, port),
             variables=self._adapter.variables(arm, inside),

@@ -7,6 +7,8 @@ read-only at the same relative paths, so that an engine's command line is the sa
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,9 +23,11 @@ _CHOICE = "SPECDOCK_CONTAINER_RUNTIME"
 class Contained:
     """What runs in an image; paths are relative to the repository.
 
-    `gpus` is `all`, or the devices as CUDA_VISIBLE_DEVICES names them, or None without a card.
+    `name` is the container's; `gpus` is `all`, or the devices as CUDA_VISIBLE_DEVICES names them,
+    or None without a card.
     """
 
+    name: str
     image: str
     command: list[str]
     variables: dict[str, str]
@@ -67,6 +71,31 @@ def _has(runtime: str, image: str) -> bool:
     return subprocess.run([runtime, "image", "inspect", image], capture_output=True).returncode == 0
 
 
+def name_of(device: str) -> str:
+    """What the container of this machine's one engine on a device is called."""
+    return f"specdock-{device}"
+
+
+@contextmanager
+def none_left(runtime: str, name: str) -> Iterator[None]:
+    """Removes the container of this name before and after.
+
+    docker and podman run it apart from the command that started it, so one that was killed leaves
+    it running; apptainer's is a child of ours and ends with the others.
+    """
+    _remove(runtime, name)
+    try:
+        yield
+    finally:
+        _remove(runtime, name)
+
+
+def _remove(runtime: str, name: str) -> None:
+    if runtime != "apptainer":
+        # Fails where there is no such container, which is what is wanted.
+        subprocess.run([runtime, "rm", "--force", name], capture_output=True)
+
+
 def listens_on(runtime: str) -> str:
     """Where the server listens inside: all of its own network, or loopback of the shared one."""
     return "127.0.0.1" if runtime == "apptainer" else "0.0.0.0"
@@ -84,6 +113,7 @@ def command(runtime: str, contained: Contained) -> list[str]:
     return [
         runtime,
         "run",
+        f"--name={contained.name}",
         "--rm",
         "--init",
         *_gpus(runtime, contained.gpus),

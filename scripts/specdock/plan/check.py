@@ -2,7 +2,16 @@
 
 from pathlib import Path
 
-from specdock.plan.models import Arm, Checkpoint, DataSet, Engine, Scenario, Study
+from specdock.plan.models import (
+    Arm,
+    Checkpoint,
+    Client,
+    DataSet,
+    Engine,
+    EnvironmentSpec,
+    Scenario,
+    Study,
+)
 from specdock.plan.problems import ConfigError, Problem, unknown_name
 from specdock.plan.spec import DRIFT_CONTROL
 from specdock.published.ledger import load_ledger
@@ -23,16 +32,22 @@ def check(
     engines: dict[str, Engine],
     models: dict[str, Checkpoint],
     data_sets: dict[str, DataSet],
+    clients: dict[str, Client],
 ) -> None:
     """Raises `ConfigError` with every broken reference of the study."""
     file = f"config/studies/{name}.yaml"
     problems = [p for arm in study.arms for p in _arm(file, arm, study.arms[arm], engines, models)]
     for index, scenario in enumerate(study.scenarios):
         problems += _scenario(file, f"scenarios.{index}", scenario, study, data_sets)
+        path = f"scenarios.{index}.load_generator.client"
+        problems += _load_generator(file, path, scenario, study, engines, clients)
+    problems += _peers(file, study, clients, data_sets)
     problems += _roles(file, study) + _gates(file, study) + _rest(file, study)
     problems += _published_drafters(root, file, study)
     for engine in {arm.engine for arm in study.arms.values()} & engines.keys():
-        problems += _locks(root, engine, engines[engine])
+        problems += _locks(root, "config/engines.yaml", engine, engines[engine].environment)
+    for client in _named_clients(study) & clients.keys():
+        problems += _locks(root, "config/clients.yaml", client, clients[client].environment)
     if problems:
         raise ConfigError(problems)
 
@@ -163,7 +178,9 @@ def _bfcl(file: str, path: str, scenario: Scenario, data_set: DataSet) -> list[P
         wanted = f"another grade: {scenario.workload} lists no cases of BFCL"
         return [Problem(file, f"{path}.grade", "bfcl", wanted)]
     own = {"grade": "bfcl", "max_tokens": BFCL_MAX_TOKENS}
-    own |= dict.fromkeys(("warmups", "thinking", "effort"), None) | {"fixed_length": False}
+    own |= dict.fromkeys(("warmups", "thinking", "effort", "load_generator"), None) | {
+        "fixed_length": False
+    }
     return [
         Problem(
             file,
@@ -174,6 +191,69 @@ def _bfcl(file: str, path: str, scenario: Scenario, data_set: DataSet) -> list[P
         for key, value in own.items()
         if getattr(scenario, key) != value
     ]
+
+
+def _load_generator(
+    file: str,
+    path: str,
+    scenario: Scenario,
+    study: Study,
+    engines: dict[str, Engine],
+    clients: dict[str, Client],
+) -> list[Problem]:
+    if scenario.load_generator is None:
+        return []
+    found = scenario.load_generator.client
+    if found not in clients:
+        return [unknown_name(file, path, found, clients)]
+    names = [arm for arm in scenario.arms or study.arms if arm in study.arms]
+    served = {study.arms[arm].engine for arm in names} & engines.keys()
+    return [
+        Problem(
+            file,
+            path,
+            f"{found}, which tells too little of requests to {engine}",
+            ", ".join(n for n, c in clients.items() if engines[engine].adapter in c.generates_load),
+        )
+        for engine in sorted(served)
+        if engines[engine].adapter not in clients[found].generates_load
+    ]
+
+
+def _peers(
+    file: str, study: Study, clients: dict[str, Client], data_sets: dict[str, DataSet]
+) -> list[Problem]:
+    if (peers := study.peers) is None:
+        return []
+    ids = scenario_ids(study)
+    problems = []
+    if peers.arm not in study.arms:
+        problems.append(unknown_name(file, "peers.arm", peers.arm, study.arms))
+    if peers.scenario not in ids:
+        problems.append(unknown_name(file, "peers.scenario", peers.scenario, ids))
+    for index, client in enumerate(peers.clients):
+        if client not in clients:
+            problems.append(unknown_name(file, f"peers.clients.{index}", client, clients))
+        elif client in peers.clients[:index]:
+            problems.append(Problem(file, f"peers.clients.{index}", client, "each client once"))
+    for index, scenario in enumerate(study.scenarios):
+        own = {*scenario_ids(study.model_copy(update={"scenarios": [scenario]}))}
+        if peers.scenario in own and scenario.load_generator is not None:
+            path = f"scenarios.{index}.load_generator"
+            wanted = "nothing: peers are compared with our client in this scenario"
+            problems.append(Problem(file, path, scenario.load_generator.client, wanted))
+        asked_by_bfcl = scenario.workload in data_sets and data_sets[scenario.workload].bfcl
+        if peers.scenario in own and asked_by_bfcl:
+            wanted = "a scenario whose prompts our client sends: BFCL asks by itself"
+            problems.append(Problem(file, "peers.scenario", peers.scenario, wanted))
+        if peers.scenario in own and scenario.arms and peers.arm not in scenario.arms:
+            problems.append(unknown_name(file, "peers.arm", peers.arm, scenario.arms))
+    return problems
+
+
+def _named_clients(study: Study) -> set[str]:
+    named = {s.load_generator.client for s in study.scenarios if s.load_generator}
+    return named | set(study.peers.clients if study.peers else [])
 
 
 def _roles(file: str, study: Study) -> list[Problem]:
@@ -257,9 +337,9 @@ def _published_drafters(root: Path, file: str, study: Study) -> list[Problem]:
     return problems
 
 
-def _locks(root: Path, name: str, engine: Engine) -> list[Problem]:
+def _locks(root: Path, file: str, name: str, environment: EnvironmentSpec) -> list[Problem]:
     return [
-        Problem("config/engines.yaml", f"{name}.environment", lock, "a file of this repository")
-        for lock in engine.environment.locks
+        Problem(file, f"{name}.environment", lock, "a file of this repository")
+        for lock in environment.locks
         if not (root / lock).is_file()
     ]

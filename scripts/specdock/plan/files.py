@@ -9,6 +9,7 @@ from specdock.plan.fingerprint import canonical, code_fingerprint, fingerprint
 from specdock.plan.imports import modules_of
 from specdock.plan.models import HubSource, PendingSource
 from specdock.plan.resolve import Plan, Session, bfcl_environment, resolved_study
+from specdock.plan.spec import ArmSpec, ClientSpec, SessionSpec
 
 
 class Files:
@@ -39,6 +40,19 @@ class Files:
             f"{self.study}/article/{name}"
             for name in ("article.html", "article.md", "audit.html", "numbers.json")
         ]
+
+        # The cross-check with other clients, where the study asks for one.
+        self.peers_spec, self.peers_manifest, self.peers = "", [], []
+        self.peer_markers: list[str] = []
+        self.peer_receipts: list[str] = []
+        if plan.peers is not None:
+            spec = plan.peers.model_dump(mode="json", exclude_defaults=True)
+            self.peers_spec = canonical(spec)
+            folder = f"{self.study}/peers/{plan.peers_fingerprint}"
+            self.peers_manifest = [f"{folder}/manifest.json"]
+            self.peers = [f"{self.study}/claims/peers.parquet"]
+            self.peer_markers = self._markers(plan.peers.session.arm, plan.peers.clients)
+            self.peer_receipts = self._receipts(plan.peers.session)
 
         code = code_fingerprint((root / "scripts/specdock/checks").rglob("*.py"), root)
         self.checks = [
@@ -90,18 +104,26 @@ class Files:
 
     def receipts(self, wildcards: Wildcards) -> list[str]:
         """Receipts of the bytes that a session serves and asks with."""
-        spec = self.session(wildcards).spec
+        return self._receipts(self.session(wildcards).spec)
+
+    def _receipts(self, spec: SessionSpec) -> list[str]:
         pinned = [p for p in (spec.arm.target, spec.arm.drafter) if p]
         pins = [f"{p.name}.{p.pin}" for p in pinned]
         pins += [f"{c.scenario.workload}.{c.scenario.data_set_pin}" for c in spec.cells]
         return [f"results/pins/{pin}.receipt.json" for pin in dict.fromkeys(pins)]
 
     def markers(self, wildcards: Wildcards) -> list[str]:
-        """Markers of the environments of a session: its engine's, and BFCL's where that asks."""
+        """Markers of the environments of a session: its engine's, and those of clients not ours."""
         spec = self.session(wildcards).spec
-        names = [f"{spec.arm.engine_name}.{spec.arm.environment}"]
-        names += [bfcl_environment(cell.scenario) for cell in spec.cells if cell.scenario.bfcl]
-        return [f"results/environments/{name}.json" for name in dict.fromkeys(names)]
+        generators = [cell.scenario.load_generator for cell in spec.cells]
+        names = [bfcl_environment(cell.scenario) for cell in spec.cells if cell.scenario.bfcl]
+        bfcl = [f"results/environments/{name}.json" for name in names]
+        engine = self._markers(spec.arm, [client for client in generators if client])
+        return list(dict.fromkeys([*engine, *bfcl]))
+
+    def _markers(self, arm: ArmSpec, clients: list[ClientSpec]) -> list[str]:
+        names = [(arm.engine_name, arm.environment), *((c.name, c.environment) for c in clients)]
+        return [f"results/environments/{name}.{fp}.json" for name, fp in dict.fromkeys(names)]
 
     def commit(self, wildcards: Wildcards) -> str:
         """At which commit a pin is taken, as far as config knows; empty if it has none."""

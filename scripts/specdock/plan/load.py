@@ -9,7 +9,7 @@ from ruamel.yaml.error import MarkedYAMLError
 
 from specdock.pins.fingerprint import pin_fingerprint
 from specdock.plan.inherit import inherit, merge
-from specdock.plan.models import Checkpoint, DataSet, Engine, Study
+from specdock.plan.models import Checkpoint, Client, DataSet, Engine, Study
 from specdock.plan.problems import ConfigError, Problem, from_validation, unknown_name
 
 M = TypeVar("M", bound=BaseModel)
@@ -73,6 +73,11 @@ def load_models(root: Path) -> dict[str, Checkpoint]:
 def load_data_sets(root: Path) -> dict[str, DataSet]:
     """config/datasets.yaml."""
     return load_catalogue(root / "config/datasets.yaml", "config/datasets.yaml", DataSet)
+
+
+def load_clients(root: Path) -> dict[str, Client]:
+    """config/clients.yaml."""
+    return load_catalogue(root / "config/clients.yaml", "config/clients.yaml", Client)
 
 
 def load_pin(root: Path, pin: str) -> tuple[str, Checkpoint | DataSet]:

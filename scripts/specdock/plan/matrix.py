@@ -119,6 +119,10 @@ def print_matrix(plan: Plan, root: Path, console: Console) -> None:
         f"in {starts} engine starts, about {_duration(sum(seconds.values()))}"
         + ("" if known.ready else f" (a guess: {_guessed_from(known)})")
     )
+    if plan.peers is not None:
+        names = ", ".join(client.name for client in plan.peers.clients)
+        cell = f"{plan.study.peers.arm}, {plan.study.peers.scenario}"
+        console.print(f"cross-check of {cell} by {names}: {plan.peers.rounds} rounds, one start")
     for line in short_pins(root, plan):
         console.print(line, soft_wrap=True)
 

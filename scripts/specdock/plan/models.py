@@ -207,6 +207,9 @@ EnvironmentSpec = Annotated[
 
 Flags = dict[str, str | int | float | bool | None]
 
+# Metrics of a cell that benchmark clients report as well.
+PeerMetric = Literal["output_rate", "ttft_median", "tpot_median"]
+
 
 class MethodSupport(Model):
     """How one engine version spells a speculative method, and which keys it takes."""
@@ -240,6 +243,41 @@ class Engine(Model):
     flags: Flags = Field({}, description="flags of every start")
     counters: dict[str, str] = Field({}, description="our counter name to the engine's metric")
     patterns: dict[str, str] = Field({}, description="log facts: name to regular expression")
+
+
+# Clients other than ours
+
+
+class Client(Model):
+    """One version of a benchmark client that other people wrote."""
+
+    adapter: Literal["aiperf", "vllm-bench", "sglang-bench"]
+    version: str
+    environment: VenvEnvironment
+    generates_load: list[Literal["vllm", "sglang", "llama-cpp"]] = Field(
+        description="engines of which it tells, for each request, when it was sent and answered"
+    )
+    definitions: dict[PeerMetric, str] = Field(
+        description="what it means by each metric that the cross-check compares"
+    )
+
+
+class LoadGenerator(Model):
+    """Who sends a scenario's measured requests in place of our client, with verbatim flags."""
+
+    client: str
+    flags: Flags = {}
+
+
+class Peers(Model):
+    """A cross-check: one cell measured by our client and by others against one running server."""
+
+    arm: str
+    scenario: str
+    clients: list[str] = Field(min_length=1)
+    rounds: Annotated[int, Field(ge=2)] = Field(
+        3, description="times that every client measures the cell; the noise is between them"
+    )
 
 
 # A study
@@ -325,6 +363,9 @@ class Scenario(Model):
     fixed_length: bool = False
     arms: list[str] | None = Field(None, description="only these arms; default all")
     request_timeout: Annotated[int, Field(gt=0)] = Field(600, description="seconds")
+    load_generator: LoadGenerator | None = Field(
+        None, description="client of config/clients.yaml that sends the requests; default ours"
+    )
 
 
 class Evidence(Model):
@@ -378,6 +419,7 @@ class Study(Model):
     drift_control: str | None = Field(
         None, description="scenario of the reference that is repeated at the end of the campaign"
     )
+    peers: Peers | None = Field(None, description="other clients that measure one cell as well")
     evidence: Evidence = Evidence()
     caveats: list[str] = []
     published: str | None = Field(None, description="file under config/published")

@@ -10,13 +10,21 @@ from specdock.environments.fingerprint import environment_fingerprint
 from specdock.pins.fingerprint import pin_fingerprint
 from specdock.plan.check import check
 from specdock.plan.fingerprint import code_fingerprint, fingerprint
-from specdock.plan.load import load_data_sets, load_engines, load_models, load_study
+from specdock.plan.load import (
+    load_clients,
+    load_data_sets,
+    load_engines,
+    load_models,
+    load_study,
+)
 from specdock.plan.models import (
     Arm,
     Bfcl,
     Checkpoint,
+    Client,
     DataSet,
     Engine,
+    Flags,
     Sampling,
     Scenario,
     Study,
@@ -27,6 +35,8 @@ from specdock.plan.spec import (
     ArmSpec,
     BfclSpec,
     CellSpec,
+    ClientSpec,
+    PeersSpec,
     Pinned,
     ScenarioSpec,
     SessionSpec,
@@ -46,6 +56,14 @@ MEASURING_CODE = (
 )
 # What drives BFCL's client counts for its scenarios only.
 BFCL_CODE = ("scripts/specdock/runs/bfcl.py", "scripts/specdock/runs/inside/bfcl_cli.py")
+
+# What drives clients other than ours; it counts only where one of them is named.
+CLIENTS_CODE = (
+    "scripts/specdock/clients/*.py",
+    "scripts/specdock/runs/generated.py",
+    "scripts/specdock/runs/serving.py",
+)
+PEERS_CODE = (*CLIENTS_CODE, "scripts/specdock/peers/measure.py")
 
 
 @dataclass(frozen=True)
@@ -70,6 +88,14 @@ class Plan:
     arms: dict[str, ArmSpec]
     scenarios: dict[str, ScenarioSpec]
     sessions: list[Session]
+    peers: PeersSpec | None = None
+
+    @cached_property
+    def peers_fingerprint(self) -> str:
+        """What decides the cross-check: its cell, who measures it, how often."""
+        decides = [[c.name, c.environment, c.code] for c in self.peers.clients]
+        cell = self.peers.session.cells[0].fingerprint
+        return fingerprint([cell, decides, self.peers.rounds])
 
     @cached_property
     def by_key(self) -> dict[tuple[str, int, str], Session]:
@@ -90,11 +116,18 @@ class Plan:
         return needed
 
     @cached_property
-    def environments(self) -> dict[str, Engine | Bfcl]:
+    def environments(self) -> dict[str, Engine | Client | Bfcl]:
         """What has an environment that the study needs, by `name.fingerprint`."""
         needed = {f"{a.engine_name}.{a.environment}": a.engine for a in self.arms.values()}
+        needed |= {f"{c.name}.{c.environment}": c.client for c in self.clients.values()}
         asked = [scenario for scenario in self.scenarios.values() if scenario.bfcl]
         return needed | {bfcl_environment(s): s.data_set.bfcl for s in asked}
+
+    @cached_property
+    def clients(self) -> dict[str, ClientSpec]:
+        """Every client other than ours that the study needs, by name."""
+        named = [s.load_generator for s in self.scenarios.values() if s.load_generator]
+        return {spec.name: spec for spec in [*named, *(self.peers.clients if self.peers else [])]}
 
 
 def bfcl_environment(scenario: ScenarioSpec) -> str:
@@ -108,11 +141,13 @@ def resolve(root: Path, name: str) -> Plan:
     if study.archived:
         return _archived(root, name, study)
     engines, models, data_sets = load_engines(root), load_models(root), load_data_sets(root)
-    check(root, name, study, engines, models, data_sets)
+    others = study.peers or any(scenario.load_generator for scenario in study.scenarios)
+    clients = load_clients(root) if others else {}
+    check(root, name, study, engines, models, data_sets, clients)
     scenarios = {
         spec.id: (spec, source)
         for source in study.scenarios
-        for spec in _scenarios(root, source, study, data_sets)
+        for spec in _scenarios(root, source, study, data_sets, clients)
     }
     arms = {arm: _arm(root, arm, study, engines, models) for arm in study.arms}
     order = _order(study)
@@ -125,26 +160,35 @@ def resolve(root: Path, name: str) -> Plan:
     if study.drift_control:
         sessions.append(_drift_control(study.drift_control, sessions, study))
     specs = {key: spec for key, (spec, _) in scenarios.items()}
-    return Plan(name, study, arms, specs, [s for s in sessions if s.spec.cells])
+    peers = _peers(root, study, sessions, clients) if study.peers else None
+    return Plan(name, study, arms, specs, [s for s in sessions if s.spec.cells], peers)
 
 
 def replayed(plan: Plan, root: Path) -> Plan:
-    """The plan with the sessions that are there already: what is rendered without measuring."""
-    raw = root / "results" / plan.name / "raw"
+    """The plan with what is there already: what is rendered without measuring."""
+    study = root / "results" / plan.name
+    raw = study / "raw"
     there = [
         session
         for session in plan.sessions
         for arm, seed, fp in [session.key]
         if (raw / arm / f"seed-{seed}" / fp / "manifest.json").is_file()
     ]
+    if plan.peers and not (study / f"peers/{plan.peers_fingerprint}/manifest.json").is_file():
+        return replace(plan, sessions=there, peers=None)
     return replace(plan, sessions=there)
 
 
 def resolved_study(plan: Plan) -> dict:
     """The study with every name resolved, JSON-able: what claims, article and audit read."""
+    peers = plan.peers and {
+        **plan.study.peers.model_dump(mode="json"),
+        "fingerprint": plan.peers_fingerprint,
+    }
     return {
         "study": plan.name,
         **plan.study.model_dump(mode="json", exclude={"arms", "scenarios"}),
+        "peers": peers,
         "arms": {name: arm.model_dump(mode="json") for name, arm in plan.arms.items()},
         "scenarios": [spec.model_dump(mode="json") for spec in plan.scenarios.values()],
         "sessions": [list(session.key) for session in plan.sessions],
@@ -169,7 +213,10 @@ def _archived(root: Path, name: str, study: Study) -> Plan:
     arms = {session.spec.arm.name: session.spec.arm for session in sessions}
     scenarios = {c.scenario.id: c.scenario for s in sessions for c in s.spec.cells}
     ordered = {arm: arms[arm] for arm in study.arms if arm in arms}
-    return Plan(name, _of_arms(study, set(ordered)), ordered, scenarios, sessions)
+    compared = sorted((root / "results" / name).glob("peers/*/manifest.json"))
+    spec = json.loads(compared[-1].read_text("utf-8"))["spec"] if study.peers and compared else None
+    peers = PeersSpec.model_validate(spec) if spec else None
+    return Plan(name, _of_arms(study, set(ordered)), ordered, scenarios, sessions, peers)
 
 
 def _of_arms(study: Study, arms: set[str]) -> Study:
@@ -199,7 +246,11 @@ def _order(study: Study) -> list[tuple[str, int]]:
 
 
 def _scenarios(
-    root: Path, source: Scenario, study: Study, data_sets: dict[str, DataSet]
+    root: Path,
+    source: Scenario,
+    study: Study,
+    data_sets: dict[str, DataSet],
+    clients: dict[str, Client],
 ) -> list[ScenarioSpec]:
     levels = source.streams if isinstance(source.streams, list) else [source.streams]
     data_set = data_sets[source.workload]
@@ -209,8 +260,10 @@ def _scenarios(
     shared = {
         key: getattr(source, key)
         for key in ScenarioSpec.model_fields
-        if key in Scenario.model_fields and key not in ("sampling", "streams", "warmups")
+        if key in Scenario.model_fields
+        and key not in ("sampling", "streams", "warmups", "load_generator")
     }
+    generator = source.load_generator
     return [
         ScenarioSpec(
             id=f"{label}@{streams}",
@@ -222,6 +275,9 @@ def _scenarios(
             sampling_name=source.sampling,
             sampling=sampling,
             bfcl=_bfcl(root, data_set.bfcl) if data_set.bfcl else None,
+            load_generator=_client(root, generator.client, clients, CLIENTS_CODE, generator.flags)
+            if generator
+            else None,
             **shared,
         )
         for streams in levels
@@ -233,6 +289,34 @@ def _bfcl(root: Path, bfcl: Bfcl) -> BfclSpec:
         environment=environment_fingerprint(bfcl.environment, root),
         handler=bfcl.handler,
         code=code_fingerprint([root / name for name in BFCL_CODE], root),
+    )
+
+
+def _client(
+    root: Path, name: str, clients: dict[str, Client], code: tuple[str, ...], flags: Flags
+) -> ClientSpec:
+    entry = clients[name]
+    return ClientSpec(
+        name=name,
+        client=entry,
+        environment=environment_fingerprint(entry.environment, root),
+        code=code_fingerprint([path for pattern in code for path in root.glob(pattern)], root),
+        flags=flags,
+    )
+
+
+def _peers(
+    root: Path, study: Study, sessions: list[Session], clients: dict[str, Client]
+) -> PeersSpec:
+    """The arm's session of the first seed, with the one cell that the clients are compared in."""
+    wanted = study.peers
+    first = (wanted.arm, study.seeds[0])
+    spec = next(s.spec for s in sessions if (s.spec.arm.name, s.spec.seed) == first)
+    cells = [cell for cell in spec.cells if cell.scenario.id == wanted.scenario]
+    return PeersSpec(
+        session=spec.model_copy(update={"cells": cells}),
+        clients=[_client(root, name, clients, PEERS_CODE, {}) for name in wanted.clients],
+        rounds=wanted.rounds,
     )
 
 
@@ -344,4 +428,8 @@ def _decides(arm: ArmSpec) -> dict:
 def _load(scenario: ScenarioSpec) -> dict:
     """What of a scenario decides its results: not its grade, floor or patience."""
     left_out = {"workload", "data_set", "sampling_name", "grade", "floor", "request_timeout"}
-    return scenario.model_dump(exclude=left_out, exclude_none=True)
+    decides = scenario.model_dump(exclude=left_out, exclude_none=True)
+    if (generator := scenario.load_generator) is not None:
+        # By the lock of its environment and the code that reads it, not by what is said of it.
+        decides["load_generator"] = generator.model_dump(exclude={"client"})
+    return decides

@@ -6,9 +6,11 @@ from pydantic import Field
 
 from specdock.plan.models import (
     Checkpoint,
+    Client,
     DataSet,
     Engine,
     Evidence,
+    Flags,
     Model,
     Sampling,
     Serve,
@@ -26,6 +28,16 @@ class BfclSpec(Model):
     environment: str
     handler: str
     code: str
+
+
+class ClientSpec(Model):
+    """A client other than ours: its entry, the environment it lives in, what it is told beyond."""
+
+    name: str
+    client: Client
+    environment: str = Field(description="fingerprint of its environment")
+    code: str = Field(description="fingerprint of the modules that drive and read it")
+    flags: Flags = {}
 
 
 class ScenarioSpec(Model):
@@ -49,6 +61,7 @@ class ScenarioSpec(Model):
     fixed_length: bool = False
     request_timeout: int = 600
     bfcl: BfclSpec | None = Field(None, description="BFCL's client, where it asks in place of ours")
+    load_generator: ClientSpec | None = None
 
 
 class CellSpec(Model):
@@ -100,3 +113,11 @@ class SessionSpec(Model):
     order: int = Field(description="place in the campaign's seeded order, from 0")
     measuring_code: str
     cells: list[CellSpec]
+
+
+class PeersSpec(Model):
+    """A cross-check: a session's one cell, and the clients that measure it beside ours."""
+
+    session: SessionSpec
+    clients: list[ClientSpec]
+    rounds: int

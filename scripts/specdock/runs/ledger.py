@@ -28,11 +28,15 @@ PACKED = ("requests.parquet", "metrics.parquet", "power.parquet", "server.log")
 
 @dataclass(frozen=True)
 class FinishedCell:
-    """A measured cell: facts as a JSON-able dict, request rows, /metrics before and after."""
+    """A measured cell: facts as a JSON-able dict, request rows, /metrics before and after.
+
+    `export` is the folder of what a load generator that is not ours has left.
+    """
 
     facts: dict
     requests: pa.Table
     metrics: dict[str, str]
+    export: Path | None = None
 
 
 class Ledger:
@@ -55,6 +59,8 @@ class Ledger:
         part.mkdir()
         pq.write_table(finished.requests, part / "requests.parquet", compression="zstd")
         (part / "metrics.json").write_text(json.dumps(finished.metrics), encoding="utf-8")
+        if finished.export is not None:
+            shutil.copytree(finished.export, part / "export")
         (part / "cell.json").write_text(json.dumps(finished.facts, indent=1), encoding="utf-8")
         part.rename(self.cells / cell)
 
@@ -65,6 +71,7 @@ class Ledger:
             json.loads((folder / "cell.json").read_text(encoding="utf-8")),
             pq.read_table(folder / "requests.parquet"),
             json.loads((folder / "metrics.json").read_text(encoding="utf-8")),
+            _if_there(folder / "export"),
         )
 
     def session_folder(self, session: str) -> Path:
@@ -97,12 +104,21 @@ class Ledger:
             first, last = cell["rows"]
             texts = {m["moment"]: m["text"] for m in metrics if m["cell"] == cell["cell"]}
             rows = requests.slice(first, last - first + 1)
-            self.write(cell["cell"], FinishedCell(cell, rows, texts))
+            export = _if_there(pack / "exports" / cell["cell"])
+            self.write(cell["cell"], FinishedCell(cell, rows, texts, export))
 
     def pack(self, cells: list[str], out: Path) -> dict:
-        """Writes the declared outputs but the manifest; returns its `cells` and `sessions`."""
+        """Writes the declared outputs but the manifest; returns its `cells` and `sessions`.
+
+        Exports of other load generators go to `exports/<cell>/` beside them.
+        """
         out.mkdir(parents=True, exist_ok=True)
         finished = [self.read(cell) for cell in cells]
+        for cell in finished:
+            if cell.export is not None:
+                shutil.copytree(
+                    cell.export, out / "exports" / cell.facts["cell"], dirs_exist_ok=True
+                )
         facts, row = [], 0
         with pq.ParquetWriter(out / "requests.parquet", REQUEST_SCHEMA, compression="zstd") as file:
             for cell in finished:
@@ -135,3 +151,7 @@ class Ledger:
                 line += lines
                 power.write_table(pq.read_table(folder / "power.parquet").cast(POWER_SCHEMA))
         return sessions
+
+
+def _if_there(folder: Path) -> Path | None:
+    return folder if folder.is_dir() else None

@@ -2,7 +2,8 @@
 
 import json
 import tempfile
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
 
@@ -11,20 +12,22 @@ from filelock import FileLock, Timeout
 from specdock.engines import adapter_of
 from specdock.engines.contract import Placed
 from specdock.environments.build import build
+from specdock.environments.container import find_runtime, name_of, none_left
 from specdock.errors import SpecdockError
 from specdock.pins.fetch import ensure_fetched
 from specdock.plan.fingerprint import sha256_of
-from specdock.plan.models import ContainerEnvironment
+from specdock.plan.models import ContainerEnvironment, Engine
 from specdock.plan.spec import ArmSpec, CellSpec, Pinned, SessionSpec
 from specdock.runs.bandwidth import card_bandwidth, copy_bandwidth, not_copied
 from specdock.runs.bfcl import BfclPlan
 from specdock.runs.checkpoint import read_checkpoint
+from specdock.runs.generated import measure_generated
 from specdock.runs.host import host_facts
 from specdock.runs.ledger import PACKED, Ledger
 from specdock.runs.power import gpu_state, sampler
 from specdock.runs.progress import Progress
 from specdock.runs.repository import repository_state
-from specdock.runs.session import Bench, measure_missing, missing_cells
+from specdock.runs.session import Bench, SessionFailed, measure_missing, missing_cells
 from specdock.workloads.prompts import Prompt, read_prompts, select
 from specdock.workloads.prose import cut_prompts
 
@@ -40,26 +43,53 @@ def measure(spec: SessionSpec, root: Path, out: Path, log: Path) -> None:
     missing = missing_cells(spec, ledger)
     with Progress(spec.arm.name, spec.seed, len(spec.cells), len(missing), log) as progress:
         if missing:
-            with _alone(spec.arm.engine.device):
-                measure_missing(spec, missing, ledger, _bench(spec, root, progress))
+            with alone(spec.arm.engine):
+                _measure(spec, missing, ledger, bench_of(spec, root, progress))
     packed = ledger.pack([cell.fingerprint for cell in spec.cells], out)
+    kept = [*(out / name for name in PACKED), *sorted(_files_under(out / "exports"))]
     manifest = {
         "study": spec.study,
         "arm": spec.arm.name,
         "seed": spec.seed,
         "spec": spec.model_dump(mode="json", exclude_defaults=True),
-        "files": {name: sha256_of(out / name) for name in PACKED},
+        "files": {path.relative_to(out).as_posix(): sha256_of(path) for path in kept},
         **packed,
     }
     (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
+def _measure(spec: SessionSpec, missing: list[CellSpec], ledger: Ledger, bench: Bench) -> None:
+    """Cells that our client measures, then those of other load generators, if there are any."""
+    others = [cell for cell in missing if cell.scenario.load_generator is not None]
+    own = [cell for cell in missing if cell.scenario.load_generator is None]
+    failures = []
+    for measure_cells, cells in ((measure_missing, own), (measure_generated, others)):
+        try:
+            if cells:
+                measure_cells(spec, cells, ledger, bench)
+        except SessionFailed as failure:
+            failures.append(str(failure))
+    if failures:
+        raise SessionFailed("\n".join(failures))
+
+
+def _files_under(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
 @contextmanager
-def _alone(device: str):
-    """One engine at a time on this machine's card (or processor), whoever starts it."""
-    lock = FileLock(Path(tempfile.gettempdir()) / f"specdock-{device}.lock")
+def alone(engine: Engine) -> Iterator[None]:
+    """One engine at a time on this machine's card (or processor), whoever starts it.
+
+    No container that an earlier one, or this one, was killed in stays behind.
+    """
+    lock = FileLock(Path(tempfile.gettempdir()) / f"specdock-{engine.device}.lock")
+    contained = isinstance(engine.environment, ContainerEnvironment)
     try:
-        with lock.acquire(timeout=6 * 3600):
+        with (
+            lock.acquire(timeout=6 * 3600),
+            none_left(find_runtime(), name_of(engine.device)) if contained else nullcontext(),
+        ):
             yield
     except Timeout:
         raise SpecdockError(
@@ -67,7 +97,8 @@ def _alone(device: str):
         ) from None
 
 
-def _bench(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
+def bench_of(spec: SessionSpec, root: Path, progress: Progress) -> Bench:
+    """What a session needs here: its environment built, its bytes fetched and checked."""
     progress.say(f"building the environment of {spec.arm.engine_name} if it is missing")
     environment = build(spec.arm.engine_name, spec.arm.engine.environment, root)
     for difference in environment.differences:

@@ -56,7 +56,7 @@ def cell_row(
         preemptions=counters.get("preemptions"),
         degenerate=degenerate,
         accuracy=accuracy,
-        client_cpu=facts["client_cpu"] / facts["wall"],
+        client_cpu=_share(facts["client_cpu"], facts["wall"]),
         loop_lag=facts["loop_lag"],
         largest_chunk=max((row["largest_chunk"] or 0 for row in complete), default=0),
         other_processes=bool((session.get("gpu") or {}).get("other_processes")),
@@ -98,10 +98,15 @@ def cell_row(
     }
 
 
+def _share(spent: float | None, wall: float) -> float | None:
+    """Null where another client generated the load, whose own cost nobody told."""
+    return spent / wall if spent is not None else None
+
+
 def _latencies(rows: list[dict], scenario: ScenarioSpec) -> dict:
     ttft = [row["ttft"] for row in rows if row["ttft"] is not None]
     tpot = [row["tpot"] for row in rows if row["tpot"] is not None]
-    stops = [row["finish_reason"] == "stop" for row in rows]
+    stops = [row["finish_reason"] == "stop" for row in rows if row["finish_reason"] is not None]
     alone = scenario.streams == 1 and ttft
     return {
         "ttft_median": median(ttft) if ttft else None,

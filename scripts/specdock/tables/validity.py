@@ -37,6 +37,7 @@ REMARKS = {
     "third-party-engine": "the engine's package is a third party's rebuild",
     "busy-machine": "other processes kept the processors busy when the engine started",
     "preempted": "the engine preempted requests for want of KV memory",
+    "other-client": "another client sent the requests; what it does not tell is left out",
 }
 
 
@@ -107,5 +108,6 @@ def remarks(arm: ArmSpec, scenario: ScenarioSpec, seen: Observed) -> list[str]:
         "third-party-engine": arm.engine.note is not None,
         "busy-machine": seen.busy > BUSY_SHARE,
         "preempted": bool(seen.preemptions),
+        "other-client": scenario.load_generator is not None,
     }
     return [code for code, applies in tests.items() if applies]

@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 from specdock.article.study import Row, Study
 from specdock.article.words import meaning, verdict_word
+from specdock.tables.schema import METRICS
 
 
 class Column(NamedTuple):
@@ -28,7 +29,8 @@ class Table:
 def audit_tables(numbers: list[Row], study: Study) -> list[Table]:
     """The tables of the audit page; `numbers` are rows of the ledger."""
     tables = [_numbers(numbers), _claims(study), _gates(study), _unusable(study)]
-    return [*tables, _scoreboard(study)]
+    tables.append(_scoreboard(study))
+    return [*tables, _peers(study)] if study.peers else tables
 
 
 def _numbers(numbers: list[Row]) -> Table:
@@ -151,6 +153,26 @@ def _scoreboard(study: Study) -> Table:
         for row in study.arguments["scoreboard"]
     ]
     return Table("scoreboard", "Published figures", columns, rows)
+
+
+def _peers(study: Study) -> Table:
+    """What other people's clients report of one cell, beside what ours measured."""
+    figures = ["ours", "theirs", "ratio", "low", "high", "rounds", "band"]
+    columns = [Column("client"), Column("arm"), Column("scenario"), Column("metric")]
+    columns += [Column(name, "number") for name in figures]
+    columns += [Column("difference"), Column("verdict"), Column("what they mean by it")]
+    rows = [
+        [
+            *(row[name] for name in ("client", "arm", "scenario")),
+            f"{METRICS[row['metric']].label}, {row['unit']}",
+            *(row[name] for name in figures),
+            "within the noise" if row["within_noise"] else "beyond the noise",
+            row["verdict"],
+            row["their_definition"],
+        ]
+        for row in study.peers
+    ]
+    return Table("peers", "Other clients on the same server", columns, rows)
 
 
 def _rule(row: Row) -> tuple[str | None, str | None]:
