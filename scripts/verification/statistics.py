@@ -97,7 +97,7 @@ def independent(table: list[list[float]]) -> tuple[float, float]:
         if starts > noise * (1 + ROUNDING):
             total += starts - noise
             spent += starts**2 / (n - 1) + noise**2 / ((n - 1) * (p - 1))
-        error, freedom = total / (n * p), max(total**2 / spent, n - 1) if spent else p - 1.0
+        error, freedom = total / (n * p), max(total**2 / spent if spent else p - 1.0, n - 1)
     alone = sum((value - mean) ** 2 for start in table for value in start) / n / (p - 1)
     least = LASTING / p**2
     answers = alone / error if error > least else max(alone / least, p)
