@@ -209,7 +209,9 @@ def test_what_a_model_wrote_is_shown_as_text(visit, hostile):
 
 def test_what_config_says_of_an_arm_is_shown_as_text(visit, hostile):
     page = visit(hostile)
-    assert "onerror" in page.locator("h2#the-arms ~ .wide").first.inner_text()
+    arms = page.locator("h2#the-arms ~ .wide").first
+    arms.scroll_into_view_if_needed()
+    assert "onerror" in arms.inner_text()
     assert page.locator("img").count() == 0
     assert page.evaluate("window.hacked") is None
 
