@@ -13,7 +13,7 @@ from specdock.clients import client_of
 from specdock.clients.contract import LOG, ClientFailed, Load
 from specdock.environments.build import BuiltEnvironment, build
 from specdock.plan.spec import ClientSpec
-from specdock.runs.server import die_with_parent
+from specdock.runs.leash import hold
 
 # Start and stop of a client take time of their own, whatever it measures.
 _PATIENCE_SECONDS = 600
@@ -62,8 +62,8 @@ def _run(argv: list[str], root: Path, log: IO[bytes], limit: float) -> str:
         stdout=log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
-        preexec_fn=die_with_parent,
     )
+    leash = hold(process.pid)
     try:
         code = process.wait(limit)
         return f"exit code {code}" if code else ""
@@ -73,6 +73,7 @@ def _run(argv: list[str], root: Path, log: IO[bytes], limit: float) -> str:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        leash.communicate()
 
 
 def _keep(file: Path, folder: Path, root: Path) -> None:

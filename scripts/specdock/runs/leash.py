@@ -9,9 +9,12 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-_PATIENCE = 10.0
+Step = tuple[signal.Signals, float]
+_AT_ONCE: Sequence[Step] = ((signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
 
 
 def hold(group: int) -> subprocess.Popen:
@@ -25,20 +28,22 @@ def hold(group: int) -> subprocess.Popen:
     )
 
 
-def end(group: int) -> None:
-    """Terminates every process of the group, and kills what is left ten seconds later."""
-    for how, patience in ((signal.SIGTERM, _PATIENCE), (signal.SIGKILL, 0.0)):
+def end(group: int, steps: Sequence[Step], reap: Callable[[], object] = lambda: None) -> None:
+    """Sends the signals to every process of the group in turn, each with its patience in seconds,
+    until none is left. `reap` collects a child that ended, which would count as there else."""
+    for how, patience in steps:
+        with suppress(ProcessLookupError):
+            os.killpg(group, how)
         until = time.monotonic() + patience
-        while True:
+        while time.monotonic() < until:
+            reap()
             try:
-                os.killpg(group, how)
+                os.killpg(group, 0)
             except ProcessLookupError:
                 return
-            if time.monotonic() >= until:
-                break
-            time.sleep(0.5)
+            time.sleep(0.1)
 
 
 if __name__ == "__main__":
     sys.stdin.buffer.read()
-    end(int(sys.argv[1]))
+    end(int(sys.argv[1]), _AT_ONCE)

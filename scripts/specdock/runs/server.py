@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import IO
 
 from specdock.errors import SpecdockError
-from specdock.runs.leash import hold
+from specdock.runs.leash import end, hold
 
 _PR_SET_PDEATHSIG = 1
+_STOP = ((signal.SIGINT, 20.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0))
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -154,32 +155,11 @@ class Server:
 
     def stop(self) -> None:
         """Interrupts the process group, then terminates, then kills it: nothing keeps the GPU."""
-        for how, patience in ((signal.SIGINT, 20), (signal.SIGTERM, 10), (signal.SIGKILL, 10)):
-            self._signal(how)
-            if self._gone(patience):
-                break
+        end(self._process.pid, _STOP, self._process.poll)
         self._process.wait()
         self._leash.communicate()
         self._reader.join(timeout=5)
         self._file.close()
-
-    def _signal(self, how: signal.Signals) -> None:
-        try:
-            os.killpg(self._process.pid, how)
-        except ProcessLookupError:
-            return
-
-    def _gone(self, patience: float) -> bool:
-        """Whether every process of the group has ended within `patience` seconds."""
-        end = time.monotonic() + patience
-        while time.monotonic() < end:
-            self._process.poll()
-            try:
-                os.killpg(self._process.pid, 0)
-            except ProcessLookupError:
-                return True
-            time.sleep(0.1)
-        return False
 
 
 def _ending(code: int) -> str:
