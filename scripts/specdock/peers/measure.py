@@ -4,7 +4,6 @@ All of them ask one engine start, so that they differ by client only. Before eac
 emptied and our warm-up is sent; the order turns by one place a round.
 """
 
-import asyncio
 import json
 import shutil
 from datetime import UTC, datetime
@@ -17,13 +16,11 @@ from specdock.environments.build import BuiltEnvironment
 from specdock.peers import OURS
 from specdock.plan.fingerprint import sha256_of
 from specdock.plan.spec import ClientSpec, PeersSpec
-from specdock.runs.client import CellPlan, measure_cell
 from specdock.runs.generated import load_of
 from specdock.runs.measure import alone, bench_of
 from specdock.runs.progress import Progress
-from specdock.runs.requests import as_table
-from specdock.runs.serving import Serving, served
-from specdock.runs.session import Bench
+from specdock.runs.serving import Bench, Serving, served
+from specdock.runs.session import ask
 from specdock.tables.counters import counter_deltas
 
 
@@ -59,17 +56,17 @@ def compare(spec: PeersSpec, bench: Bench, built: dict[str, BuiltEnvironment], o
     """Runs every round against one engine; returns the manifest's `session`, `clients`, `runs`."""
     clients: list[ClientSpec | None] = [None, *spec.clients]
     runs = []
-    with served(spec.session, bench, out) as (serving, folder):
+    with served(spec.session, bench, out) as serving:
         for turn in range(spec.rounds):
             start = turn % len(clients)
             for client in clients[start:] + clients[:start]:
                 place = out / f"round-{turn + 1}" / (client.name if client else OURS)
                 run = _theirs(serving, client, built, place) if client else _ours(serving, place)
                 runs.append({"round": turn + 1, "client": client.name if client else OURS} | run)
-        facts = json.loads((folder / "session.json").read_text(encoding="utf-8"))
-    (folder / "session.json").unlink()
-    (folder / "server.log").rename(out / "server.log")
-    folder.rmdir()
+        facts = json.loads((serving.folder / "session.json").read_text(encoding="utf-8"))
+    (serving.folder / "session.json").unlink()
+    (serving.folder / "server.log").rename(out / "server.log")
+    serving.folder.rmdir()
     packages = {
         name: {"lock_sha256": environment.lock_sha256, "packages": environment.packages}
         for name, environment in built.items()
@@ -79,36 +76,12 @@ def compare(spec: PeersSpec, bench: Bench, built: dict[str, BuiltEnvironment], o
 
 def _ours(serving: Serving, place: Path) -> dict:
     (cell,) = serving.spec.cells
-    scenario, spec = cell.scenario, serving.spec
-    plan = CellPlan(
-        streams=scenario.streams,
-        requests=scenario.requests,
-        warmups=scenario.warmups,
-        body=serving.bench.adapter.body(spec.arm, scenario),
-        seed=spec.seed,
-        request_timeout=scenario.request_timeout,
-    )
     texts: dict[str, str] = {}
-    serving.bench.progress.cell(f"{scenario.id}, {OURS}", scenario.requests)
+    serving.bench.progress.cell(f"{cell.scenario.id}, {OURS}", cell.scenario.requests)
     serving.empty_caches()
-    measured = asyncio.run(
-        measure_cell(
-            serving.server.base_url,
-            serving.bench.prompts(cell),
-            plan,
-            on_progress=serving.bench.progress.request,
-            on_window=lambda moment: texts.update({moment: serving.metrics()}),
-        )
-    )
+    measured = ask(serving, cell, lambda moment: texts.update({moment: serving.metrics()}))
     place.mkdir(parents=True)
-    rows = as_table(
-        measured.rows,
-        cell=cell.fingerprint,
-        arm=spec.arm.name,
-        scenario=scenario.id,
-        seed=spec.seed,
-        session=serving.session,
-    )
+    rows = serving.table(cell, measured.rows)
     pq.write_table(rows, place / "requests.parquet", compression="zstd")
     start = datetime.fromtimestamp(measured.window_start, UTC)
     return {"started_at": start.isoformat(), **_counted(serving, texts)}

@@ -49,6 +49,7 @@ MEASURING_CODE = (
     "scripts/specdock/runs/client.py",
     "scripts/specdock/runs/exchange.py",
     "scripts/specdock/runs/requests.py",
+    "scripts/specdock/runs/serving.py",
     "scripts/specdock/runs/session.py",
     "scripts/specdock/runs/stream.py",
     "scripts/specdock/workloads/*.py",
@@ -58,11 +59,7 @@ MEASURING_CODE = (
 BFCL_CODE = ("scripts/specdock/runs/bfcl.py", "scripts/specdock/runs/inside/bfcl_cli.py")
 
 # What drives clients other than ours; it counts only where one of them is named.
-CLIENTS_CODE = (
-    "scripts/specdock/clients/*.py",
-    "scripts/specdock/runs/generated.py",
-    "scripts/specdock/runs/serving.py",
-)
+CLIENTS_CODE = ("scripts/specdock/clients/*.py", "scripts/specdock/runs/generated.py")
 PEERS_CODE = (*CLIENTS_CODE, "scripts/specdock/peers/measure.py")
 
 
@@ -288,7 +285,7 @@ def _bfcl(root: Path, bfcl: Bfcl) -> BfclSpec:
     return BfclSpec(
         environment=environment_fingerprint(bfcl.environment, root),
         handler=bfcl.handler,
-        code=code_fingerprint([root / name for name in BFCL_CODE], root),
+        code=_code(root, BFCL_CODE),
     )
 
 
@@ -300,7 +297,7 @@ def _client(
         name=name,
         client=entry,
         environment=environment_fingerprint(entry.environment, root),
-        code=code_fingerprint([path for pattern in code for path in root.glob(pattern)], root),
+        code=_code(root, code),
         flags=flags,
     )
 
@@ -399,7 +396,11 @@ def _session(
 def measuring_code(root: Path, adapter: str) -> str:
     """Fingerprint of the modules that decide what a session of this adapter measures."""
     patterns = (*MEASURING_CODE, f"scripts/specdock/engines/{adapter.replace('-', '_')}.py")
-    return code_fingerprint([p for pattern in patterns for p in root.glob(pattern)], root)
+    return _code(root, patterns)
+
+
+def _code(root: Path, patterns: tuple[str, ...]) -> str:
+    return code_fingerprint([path for pattern in patterns for path in root.glob(pattern)], root)
 
 
 def _decides(arm: ArmSpec) -> dict:

@@ -7,7 +7,6 @@ its export, which is kept. What the export does not tell stays null.
 import time
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from specdock.clients import generator_of
 from specdock.clients.contract import ClientFailed, Generated, Load
@@ -17,9 +16,9 @@ from specdock.plan.spec import CellSpec, ClientSpec, SessionSpec
 from specdock.runs.client import CellFailed
 from specdock.runs.exchange import request_body
 from specdock.runs.ledger import FinishedCell, Ledger
-from specdock.runs.requests import RequestRow, as_table
-from specdock.runs.serving import Serving, served
-from specdock.runs.session import Bench, SessionFailed
+from specdock.runs.requests import RequestRow
+from specdock.runs.serving import Bench, Serving
+from specdock.runs.session import measure_each
 
 
 def load_of(serving: Serving, cell: CellSpec, client: ClientSpec) -> Load:
@@ -42,37 +41,21 @@ def load_of(serving: Serving, cell: CellSpec, client: ClientSpec) -> Load:
 def measure_generated(
     spec: SessionSpec, cells: list[CellSpec], ledger: Ledger, bench: Bench
 ) -> None:
-    """Measures `cells` into the ledger, each by its load generator.
-
-    Raises `SessionFailed` at the end if any cell failed, `EngineFailed` if the engine never served.
-    """
+    """Measures `cells` into the ledger, each by its load generator; raises as `measure_each`."""
     clients = {cell.scenario.load_generator.name: cell.scenario.load_generator for cell in cells}
     built = {name: environment_of(client, bench.root) for name, client in clients.items()}
-    failures: list[str] = []
-    with served(spec, bench, ledger.sessions) as (serving, folder):
-        for cell in cells:
-            environment = built[cell.scenario.load_generator.name]
-            try:
-                finished = _measure(serving, cell, environment, folder)
-            except (CellFailed, ClientFailed) as error:
-                failures.append(f"{cell.scenario.id}: {error}")
-                if not serving.server.answers(bench.adapter.health):
-                    failures.append(f"the engine is gone; {serving.server.last_words()}")
-                    break
-            else:
-                # Before the cell counts as finished, so that no finished cell lacks its power.
-                serving.keep_power(folder)
-                ledger.write(cell.fingerprint, finished)
-    if failures:
-        raise SessionFailed(
-            f"{spec.arm.name}, seed {spec.seed}: cells of other load generators failed; what was "
-            "measured is kept, and the same call again measures the rest.\n" + "\n".join(failures)
-        )
+
+    def measure(serving: Serving, cell: CellSpec) -> FinishedCell:
+        environment = built[cell.scenario.load_generator.name]
+        try:
+            return _measure(serving, cell, environment)
+        except ClientFailed as fault:
+            raise CellFailed(str(fault), rows=[]) from None
+
+    measure_each(spec, cells, ledger, bench, measure)
 
 
-def _measure(
-    serving: Serving, cell: CellSpec, environment: BuiltEnvironment, folder: Path
-) -> FinishedCell:
+def _measure(serving: Serving, cell: CellSpec, environment: BuiltEnvironment) -> FinishedCell:
     scenario, client = cell.scenario, cell.scenario.load_generator
     load = load_of(serving, cell, client)
     warmups = serving.bench.prompts(cell)[scenario.requests :][: scenario.warmups]
@@ -80,7 +63,7 @@ def _measure(
     serving.empty_caches()
     warm = serving.warm_up(cell, warmups)
     texts = {"before": serving.metrics()}
-    exports = (folder / f"export-{cell.fingerprint}").relative_to(serving.bench.root)
+    exports = (serving.folder / f"export-{cell.fingerprint}").relative_to(serving.bench.root)
     argv = drive(client, environment.python, load, exports, serving.bench.root)
     texts["after"] = serving.metrics()
     generated = generator_of(client).rows(serving.bench.root / exports, load)
@@ -101,14 +84,7 @@ def _measure(
             "packages": environment.packages,
         },
     }
-    rows = as_table(
-        [*_shifted(warm, generated), *generated.rows],
-        cell=cell.fingerprint,
-        arm=serving.spec.arm.name,
-        scenario=scenario.id,
-        seed=serving.spec.seed,
-        session=serving.session,
-    )
+    rows = serving.table(cell, [*_shifted(warm, generated), *generated.rows])
     return FinishedCell(facts, rows, texts, serving.bench.root / exports)
 
 

@@ -1,39 +1,61 @@
-"""An engine that is up for clients other than ours, warmed as our client warms it.
-
-`session.py` has the same start for our client. Its syntax tree is part of the fingerprint of every
-measured cell, so it stays as it is until measuring changes for a reason of its own.
-"""
+"""An engine start: the engine up and ready, its facts kept, and what every client does to it."""
 
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
+from prometheus_client.parser import text_string_to_metric_families
 
+from specdock.engines.contract import Adapter, Placed
 from specdock.plan.spec import CellSpec, SessionSpec
+from specdock.runs.bfcl import BfclPlan
 from specdock.runs.client import CellFailed
 from specdock.runs.exchange import Exchange, open_session, request_body
 from specdock.runs.power import PowerSampler
-from specdock.runs.requests import RequestRow
+from specdock.runs.progress import Progress
+from specdock.runs.requests import RequestRow, as_table
 from specdock.runs.server import Server, free_port
-from specdock.runs.session import Bench, _decoded, _settled_metrics
 from specdock.workloads.prompts import Prompt
+
+SETTLE_SECONDS = 0.3
+SETTLE_TRIES = 20
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a session needs beside its spec: adapter, placed parts, facts and instruments."""
+
+    root: Path
+    adapter: Adapter
+    placed: Placed
+    prompts: Callable[[CellSpec], list[Prompt]]
+    bfcl: Callable[[CellSpec, Path], BfclPlan]
+    facts: dict
+    power: Callable[[str], PowerSampler]
+    progress: Progress
 
 
 @dataclass(frozen=True)
 class Serving:
-    """One engine start: its name, its server, and its power sampler."""
+    """One engine start: the folder with its log and facts, its server, and its power sampler."""
 
-    session: str
+    folder: Path
     server: Server
     power: PowerSampler
     bench: Bench
     spec: SessionSpec
+
+    @property
+    def session(self) -> str:
+        """The name of this start."""
+        return self.folder.name
 
     def empty_caches(self) -> None:
         """So that no cell is served from the one before; raises `CellFailed`."""
@@ -42,9 +64,26 @@ class Serving:
                 raise CellFailed(f"the engine did not empty its caches at {path}", rows=[])
 
     def metrics(self) -> str:
-        """/metrics once its counters stand still; raises `CellFailed`."""
-        counters = self.spec.arm.engine.counters.values()
-        return _settled_metrics(self.server, self.bench.adapter, counters)
+        """/metrics once its counters stand still, which reach the front end a step late.
+
+        Raises `CellFailed`.
+        """
+        path, names = self.bench.adapter.metrics, set(self.spec.arm.engine.counters.values())
+        before: dict[tuple, float] | None = None
+        for _ in range(SETTLE_TRIES):
+            text = self.server.get(path)
+            if text is None:
+                raise CellFailed(f"the engine does not answer {path}", rows=[])
+            now = _values(text, names)
+            if now == before:
+                return text
+            before = now
+            time.sleep(SETTLE_SECONDS)
+        raise CellFailed(
+            f"the engine's counters still move {SETTLE_TRIES * SETTLE_SECONDS:.0f} s after the "
+            "last request; something else is using this server",
+            rows=[],
+        )
 
     def warm_up(self, cell: CellSpec, prompts: Sequence[Prompt]) -> list[RequestRow]:
         """Sends prompts as our client's warm-up does; times are on its monotonic clock.
@@ -67,14 +106,25 @@ class Serving:
             raise CellFailed(f"{len(failed)} warm-ups failed: {failed[0].error}", rows)
         return rows
 
-    def keep_power(self, folder: Path) -> None:
+    def table(self, cell: CellSpec, rows: list[RequestRow]) -> pa.Table:
+        """Rows of a cell as they are kept."""
+        return as_table(
+            rows,
+            cell=cell.fingerprint,
+            arm=self.spec.arm.name,
+            scenario=cell.scenario.id,
+            seed=self.spec.seed,
+            session=self.session,
+        )
+
+    def keep_power(self) -> None:
         """Writes the power samples so far."""
-        pq.write_table(self.power.table(), folder / "power.parquet", compression="zstd")
+        pq.write_table(self.power.table(), self.folder / "power.parquet", compression="zstd")
 
 
 @contextmanager
-def served(spec: SessionSpec, bench: Bench, folders: Path) -> Iterator[tuple[Serving, Path]]:
-    """The engine of a session, ready, and its folder with log and facts under `folders`.
+def served(spec: SessionSpec, bench: Bench, folders: Path) -> Iterator[Serving]:
+    """The engine of a session, ready, with a folder of its own under `folders`.
 
     Raises `EngineFailed` if the engine never served.
     """
@@ -99,7 +149,7 @@ def served(spec: SessionSpec, bench: Bench, folders: Path) -> Iterator[tuple[Ser
             "power": power.state,
         }
         (folder / "session.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
-        yield Serving(name, server, power, bench, spec), folder
+        yield Serving(folder, server, power, bench, spec)
 
 
 async def _closed_loop(
@@ -114,3 +164,19 @@ async def _closed_loop(
                 await exchange.run(session, timeout)
 
         await asyncio.gather(*map(stream, range(streams)))
+
+
+def _values(text: str, names: set[str]) -> dict[tuple, float]:
+    return {
+        (sample.name, *sorted(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name in names
+    }
+
+
+def _decoded(text: str | None) -> object:
+    try:
+        return json.loads(text) if text is not None else None
+    except json.JSONDecodeError:
+        return text
