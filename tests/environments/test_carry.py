@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.environments.wheels import locked, write_index, write_wheel
 
-CARRY = Path(__file__).parents[2] / "scripts/carry"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 def run(*command) -> subprocess.CompletedProcess:
@@ -24,7 +24,7 @@ def carried(machine, tmp_path, excludes: str = "", piece: int | None = None) -> 
     lock.write_text(locked(*wheels))
     (tmp_path / "excludes").write_text(excludes)
     done = run(
-        *(sys.executable, CARRY / "pack.py", lock, tmp_path / "pieces"),
+        *(sys.executable, SCRIPTS / "pack.py", lock, tmp_path / "pieces"),
         *("--excludes", tmp_path / "excludes", "--python", "3.11"),
     )
     assert done.returncode == 0, done.stderr
@@ -33,7 +33,7 @@ def carried(machine, tmp_path, excludes: str = "", piece: int | None = None) -> 
         for number in range(-(-len(whole) // piece)):
             part = whole[number * piece : (number + 1) * piece]
             (tmp_path / f"pieces/{number:03}").write_bytes(part)
-    done = run(sys.executable, CARRY / "unpack.py", tmp_path / "pieces", tmp_path / "there")
+    done = run(sys.executable, SCRIPTS / "unpack.py", tmp_path / "pieces", tmp_path / "there")
     assert done.returncode == 0, done.stderr
     return tmp_path / "there/bin/python"
 
@@ -65,6 +65,6 @@ def test_a_wheel_of_other_bytes_is_not_carried(machine, tmp_path):
     lock = tmp_path / "engine.lock"
     lock.write_text(locked(wheel))
     write_wheel(machine.wheels, "engine", "1.0", "changed = True")
-    done = run(sys.executable, CARRY / "pack.py", lock, tmp_path / "pieces", "--python", "3.11")
+    done = run(sys.executable, SCRIPTS / "pack.py", lock, tmp_path / "pieces", "--python", "3.11")
     assert done.returncode != 0
     assert "hash" in done.stderr.lower()

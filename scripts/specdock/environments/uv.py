@@ -36,6 +36,13 @@ def install(python: Path, requirements: Path, folders: list[str]) -> None:
     _uv("pip", "sync", "--python", python, *exact, *links, requirements)
 
 
+def install_for(python: str, requirements: Path, tree: Path) -> None:
+    """Puts wheels for another machine's Python into a folder, hashes checked."""
+    other = ["--python-version", python, "--python-platform", "x86_64-manylinux_2_39"]
+    exact = ["--no-deps", "--require-hashes", "--only-binary", ":all:"]
+    _uv("pip", "install", *exact, *other, "--target", tree, "-r", requirements)
+
+
 def installed(python: Path) -> dict[str, str]:
     """Package name to version of all that an interpreter's environment holds."""
     listed = json.loads(_uv("pip", "list", "--python", python, "--format", "json"))
