@@ -86,7 +86,12 @@ def cell_from_raw(
 def is_synthetic(arm: Row) -> bool:
     weights = [arm["target"], arm["drafter"]]
     dummy = any(pinned["checkpoint"]["synthetic"] for pinned in weights)
-    return bool(dummy or arm["speculation"]["imposed_acceptance_length"])
+    return dummy or imposes(arm)
+
+
+def imposes(arm: Row) -> bool:
+    """Whether an arm's acceptance was imposed, whatever its drafter wrote."""
+    return any(value for key, value in arm["speculation"].items() if key.startswith("imposed_"))
 
 
 def acceptance(complete: list[Row], raw: list[Row], counted: dict) -> Row:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from statistics import median
 
+from verification.cells import imposes
 from verification.claims import listed, pairs_of
 from verification.measured import behind, places, requests, seeds_and_basis, speculates, spelled
 from verification.statistics import share, share_difference
@@ -78,9 +79,7 @@ def losslessness(study: Study) -> Iterator[Row]:
         for arm, scenario in places(study):
             sides = [requests(study, name, scenario) for name in (arm, plain)]
             alike = speculates(study, arm) and arms[arm]["target"]["pin"] == target
-            alike = alike and not any(
-                v for k, v in arms[arm]["speculation"].items() if "imposed" in k
-            )
+            alike = alike and not imposes(arms[arm])
             if scenario in greedy and alike and all(sides):
                 (ours, theirs), compared_as = outputs(study, sides)
                 key = {"scenario": scenario, "arm": arm, "against": plain, "band": band}

@@ -11,12 +11,18 @@ from specdock.claims.arguments import ARGUMENTS
 from specdock.claims.arguments.measured import Measured
 from specdock.claims.comparisons import compare, levels, scale_of
 from specdock.claims.gates import GateResult, Outcome, evaluate, threshold
-from specdock.claims.intervals import LEVEL, Basis, Scale, difference, mean_over_runs, ratio
+from specdock.claims.intervals import (
+    LEVEL,
+    ONE_START,
+    Basis,
+    Scale,
+    difference,
+    mean_over_runs,
+    ratio,
+)
 from specdock.claims.pairs import pairs_of
 from specdock.claims.schema import COMPARISONS, ESTIMATES, GATES
 from specdock.tables.schema import METRICS
-
-_NO_INTERVAL = "one engine start: no interval between runs exists"
 
 
 def build_claims(plan: Mapping, tables: Path, root: Path, out: Path) -> None:
@@ -79,7 +85,7 @@ def _finished(frame: pd.DataFrame) -> pd.DataFrame:
     log = frame["metric"].map(lambda metric: scale_of(metric) is Scale.LOG)
     frame["method"] = log.map({True: "Student, logarithms of runs", False: "Student, runs"})
     frame["method"] = frame["method"].where(between)
-    frame["reason"] = frame["method"].isna().map({True: _NO_INTERVAL, False: None})
+    frame["reason"] = frame["method"].isna().map({True: ONE_START, False: None})
     return frame.astype(object).where(frame.notna(), None)
 
 

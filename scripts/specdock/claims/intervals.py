@@ -49,6 +49,9 @@ class Scale(StrEnum):
     LINEAR = "linear"
 
 
+ONE_START = "one engine start: no interval between runs exists"
+
+
 class Basis(StrEnum):
     """What an interval speaks of."""
 

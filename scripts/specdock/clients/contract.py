@@ -51,6 +51,17 @@ class Figures:
     tpot_median: float
 
 
+def figures_of_serving(told: dict) -> Figures:
+    """From a result of vLLM's serving benchmark, whose names SGLang's has kept."""
+    return Figures(
+        requests=told["completed"],
+        completion_tokens=told["total_output_tokens"],
+        output_rate=told["output_throughput"],
+        ttft_median=told["median_ttft_ms"],
+        tpot_median=told["median_tpot_ms"],
+    )
+
+
 @dataclass(frozen=True)
 class Generated:
     """Requests as an export tells of them; times in seconds from when the first was sent.

@@ -16,6 +16,7 @@ from specdock.clients.contract import (
     Figures,
     Generated,
     Load,
+    figures_of_serving,
     read_lines,
     write_lines,
 )
@@ -58,14 +59,7 @@ class SGLangBench:
 
     def figures(self, folder: Path) -> Figures:
         """From the line that it appends to its result file."""
-        told = _told(folder)
-        return Figures(
-            requests=told["completed"],
-            completion_tokens=told["total_output_tokens"],
-            output_rate=told["output_throughput"],
-            ttft_median=told["median_ttft_ms"],
-            tpot_median=told["median_tpot_ms"],
-        )
+        return figures_of_serving(_told(folder))
 
     def rows(self, folder: Path, load: Load) -> Generated:
         """One row a request, in the order of sending; finish reasons and token ids are not told."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import orjson
 
-from specdock.clients.contract import ClientFailed, Figures, Load, write_lines
+from specdock.clients.contract import ClientFailed, Figures, Load, figures_of_serving, write_lines
 from specdock.engines.contract import SERVED_NAME, as_arguments
 from specdock.workloads.prompts import Prompt
 
@@ -61,13 +61,7 @@ class VLLMBench:
         told = json.loads((folder / _EXPORT).read_text(encoding="utf-8"))
         if told["failed"]:
             raise ClientFailed(f"{folder / _EXPORT}: {told['failed']} requests failed")
-        return Figures(
-            requests=told["completed"],
-            completion_tokens=told["total_output_tokens"],
-            output_rate=told["output_throughput"],
-            ttft_median=told["median_ttft_ms"],
-            tpot_median=told["median_tpot_ms"],
-        )
+        return figures_of_serving(told)
 
 
 def _text(prompt: Prompt) -> str:

@@ -66,7 +66,6 @@ def _speculation(arm: ArmSpec, placed: Placed) -> dict | None:
     wanted = arm.speculation
     if wanted.method == "none":
         return None
-    imposed = wanted.imposed_acceptance_length or wanted.imposed_acceptance_rates
     schedule = wanted.schedule and [list(step) for step in schedule_ranges(wanted.schedule)]
     config = {
         "method": arm.engine.speculation[wanted.method].spelled,
@@ -77,7 +76,7 @@ def _speculation(arm: ArmSpec, placed: Placed) -> dict | None:
         "prompt_lookup_max": wanted.prompt_lookup_max,
         "draft_sample_method": wanted.draft_sampling,
         "num_speculative_tokens_per_batch_size": schedule,
-        "rejection_sample_method": "synthetic" if imposed else None,
+        "rejection_sample_method": "synthetic" if wanted.imposed else None,
         "synthetic_acceptance_length": wanted.imposed_acceptance_length,
         "synthetic_acceptance_rates": wanted.imposed_acceptance_rates,
     }

@@ -301,6 +301,11 @@ class Speculation(Model):
         None, description="imposed share of drafts accepted up to each position"
     )
 
+    @property
+    def imposed(self) -> bool:
+        """Whether the engine keeps draft tokens unseen, so that its text is noise by design."""
+        return bool(self.imposed_acceptance_length or self.imposed_acceptance_rates)
+
 
 class Serve(Model):
     """How the engine serves: memory, slots, context, graphs and verbatim flags."""

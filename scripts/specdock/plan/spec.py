@@ -99,9 +99,7 @@ class ArmSpec(Model):
     def synthetic(self) -> bool:
         """Dummy weights or an imposed acceptance: only speed is real."""
         weights = [self.target, *([self.drafter] if self.drafter else [])]
-        wanted = self.speculation
-        imposed = wanted.imposed_acceptance_length or wanted.imposed_acceptance_rates
-        return imposed is not None or any(pinned.checkpoint.synthetic for pinned in weights)
+        return self.speculation.imposed or any(pinned.checkpoint.synthetic for pinned in weights)
 
 
 class SessionSpec(Model):

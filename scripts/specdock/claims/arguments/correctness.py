@@ -188,14 +188,8 @@ def _with_target_of(measured: Measured, plain: str) -> list[str]:
         for arm in measured.arms
         if measured.speculates(arm)
         and arms[arm]["target"]["pin"] == target
-        and not _imposed(arms[arm]["speculation"])
+        and not measured.imposes(arm)
     ]
-
-
-def _imposed(speculation: dict) -> bool:
-    """Whether draft tokens are kept unseen, so that the text is noise by design."""
-    keys = ("imposed_acceptance_length", "imposed_acceptance_rates")
-    return any(speculation.get(key) for key in keys)
 
 
 @dataclass(frozen=True)

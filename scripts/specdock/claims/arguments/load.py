@@ -16,7 +16,7 @@ from specdock.claims.arguments.measured import (
     within_unit,
 )
 from specdock.claims.decomposition import changed_factors
-from specdock.claims.intervals import Scale, mean_over_runs
+from specdock.claims.intervals import ONE_START, Scale, mean_over_runs
 from specdock.claims.load import (
     crossing,
     queueing_share,
@@ -149,7 +149,7 @@ def crossings(measured: Measured) -> Iterator[dict]:
 
 def _without_interval(seeds: int) -> str:
     if seeds < 2:
-        return "one engine start: no interval between runs exists"
+        return ONE_START
     return "the arms are apart at every concurrency measured"
 
 

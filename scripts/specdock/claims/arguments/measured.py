@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from specdock.claims.comparisons import cell_values
-from specdock.claims.intervals import Basis, Estimate
+from specdock.claims.intervals import ONE_START, Basis, Estimate
 from specdock.columns import column
+from specdock.plan.models import Speculation
 from specdock.published.facts import Fact, load_facts
 
 # Columns that say what a row rests on.
@@ -55,7 +56,7 @@ def based_on(estimate: Estimate) -> dict:
     return {
         "seeds": seeds,
         "basis": str(estimate.basis),
-        "reason": "one engine start: no interval between runs exists" if seeds == 1 else None,
+        "reason": ONE_START if seeds == 1 else None,
     }
 
 
@@ -134,6 +135,10 @@ class Measured:
     def speculates(self, arm: str) -> bool:
         """Whether an arm makes draft tokens at all."""
         return self.plan["arms"][arm]["speculation"]["method"] != "none"
+
+    def imposes(self, arm: str) -> bool:
+        """Whether an arm's acceptance is imposed, so that its text is noise by design."""
+        return Speculation.model_validate(self.plan["arms"][arm]["speculation"]).imposed
 
     def decodes(self, scenario: str) -> bool:
         """Whether a scenario measures decoding: a prompt that is cut to more tokens than its answer

@@ -24,7 +24,15 @@ from specdock.claims.arguments.measured import (
     with_interval,
 )
 from specdock.claims.decomposition import changed_factors
-from specdock.claims.intervals import Basis, Estimate, Scale, mean_over_runs, ratio, to_working
+from specdock.claims.intervals import (
+    ONE_START,
+    Basis,
+    Estimate,
+    Scale,
+    mean_over_runs,
+    ratio,
+    to_working,
+)
 from specdock.claims.load import Crossing, crossing, interpolate
 from specdock.columns import column
 from specdock.published.ledger import Figure, load_ledger
@@ -159,7 +167,7 @@ def break_even(measured: Measured) -> Iterator[dict]:
             **beyond,
             "seeds": seeds,
             "basis": (Basis.RUNS if known else Basis.NONE).value,
-            "reason": None if known else "one engine start: no interval between runs exists",
+            "reason": None if known else ONE_START,
             **measured.behind([*curve.arms, curve.reference], [curve.scenario]),
         }
 
