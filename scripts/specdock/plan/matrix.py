@@ -10,6 +10,7 @@ from rich.table import Table
 
 from specdock.plan.models import PendingSource
 from specdock.plan.resolve import Plan, Session
+from specdock.published.ledger import load_ledger
 from specdock.published.rates import published_timings, published_token_seconds
 
 # Where no session was measured yet, the estimate starts from these.
@@ -50,11 +51,10 @@ def known_times(root: Path, plan: Plan) -> Known:
         ready.setdefault(engine, []).extend(s["ready_after"] for s in content["sessions"])
         for cell in content["cells"]:
             cells.setdefault((engine, cell["scenario"]), []).append(cell["wall"])
-    study, names = plan.study, (list(plan.arms), list(plan.scenarios))
+    study, arms = plan.study, list(plan.arms)
+    published = load_ledger(root, study.published).figures if study.published else []
     rate, latency = (
-        published_timings(root, study.published, metric, *names, study.stands_for)
-        if study.published
-        else {}
+        published_timings(published, metric, arms, list(plan.scenarios), study.stands_for)
         for metric in ("output_rate", "latency_mean")
     )
     return Known(
@@ -62,7 +62,7 @@ def known_times(root: Path, plan: Plan) -> Known:
         {key: mean(values) for key, values in cells.items()},
         rate,
         latency,
-        published_token_seconds(root, study.published, list(plan.arms)) if study.published else {},
+        published_token_seconds(published, arms),
     )
 
 
