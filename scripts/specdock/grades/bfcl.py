@@ -1,7 +1,8 @@
 """Grades BFCL's cases by BFCL's own graders, in its own environment.
 
 In multi-turn cases BFCL evaluates calls that a model wrote, in its own process, while it asks and
-again while it grades; no sandbox of ours stands around that.
+again while it grades. So both run confined: they write into a folder of their own alone, and the
+graders have no network.
 """
 
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from specdock.errors import SpecdockError
 from specdock.grades.verdict import Verdict
+from specdock.grades.view import confined, interpreter_parts
 
 PASSED = "passed"
 
@@ -44,9 +46,12 @@ def grade_bfcl(rows: list[dict], handler: str, python: Path) -> dict[str, Verdic
 
 
 def _evaluate(project: Path, handler: str, categories: list[str], python: Path) -> str:
-    command = [str(python.absolute()), "-m", "bfcl_eval", "evaluate", "--model", handler]
+    command = confined(interpreter_parts(python), project, network=False)
+    command += [str(python.absolute()), "-m", "bfcl_eval", "evaluate", "--model", handler]
     command += ["--test-category", ",".join(categories), "--partial-eval"]
-    variables = {"BFCL_PROJECT_ROOT": str(project), "HF_HUB_OFFLINE": "1", "PATH": "/usr/bin:/bin"}
+    own = str(project.resolve())
+    variables = {"BFCL_PROJECT_ROOT": own, "HOME": own, "HF_HUB_OFFLINE": "1"}
+    variables["PATH"] = "/usr/bin:/bin"
     done = subprocess.run(
         command, cwd=project, env=variables, capture_output=True, text=True, errors="replace"
     )

@@ -5,8 +5,12 @@ directory, and nothing else: no /proc, /dev, /etc, /home, network device or proc
 """
 
 import os
+import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+
+from specdock.errors import SpecdockError
 
 SYSTEM = ("/bin", "/lib", "/lib64", "/usr")
 SCRATCH = "/scratch"
@@ -68,6 +72,32 @@ def bubblewrap(scratch: int) -> list[str]:
     return ["bwrap", *apart, *view, *room, "--"]
 
 
+def confined(readable: Iterable[Path], writable: Path, network: bool) -> list[str]:
+    """bubblewrap's view for a program of other people that evaluates what a model wrote.
+
+    It sees the system, `readable`, /proc and /dev of its own, and may write into `writable` alone;
+    with `network` it reaches what this machine reaches. Raises `SpecdockError` without bubblewrap.
+    """
+    if shutil.which("bwrap") is None:
+        raise SpecdockError(
+            "BFCL evaluates calls that a model wrote, and there is no sandbox for it here\n"
+            "  install bubblewrap (apt-get install bubblewrap)"
+        )
+    flags = {"bind": "--ro-bind", "link": "--symlink"}
+    view = [word for how, what, where in _system() for word in (flags[how], what, where)]
+    apart = ["--unshare-all", *(["--share-net"] if network else []), "--die-with-parent"]
+    own = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+    for path in readable:
+        view += ["--ro-bind", str(path.resolve()), str(path.absolute())]
+    place = str(writable.resolve())
+    return ["bwrap", *apart, *own, *view, "--bind", place, place, "--chdir", place, "--"]
+
+
+def interpreter_parts(python: Path) -> list[Path]:
+    """The folders without which the interpreter of a virtual environment does not start."""
+    return [python.absolute().parents[1], python.resolve().parents[1]]
+
+
 def namespaces(scratch: int) -> list[str]:
     """The view by util-linux, with `scratch` bytes to write in."""
     view = [word for part in _parts() for word in part]
@@ -79,13 +109,15 @@ def namespaces(scratch: int) -> list[str]:
 def _parts() -> list[tuple[str, str, str]]:
     """(bind, source, target) and (link, target, path) of the read-only part of the view."""
     source = _REACHABLE if os.geteuid() == 0 else _PREFIX
-    system = [Path(folder) for folder in SYSTEM if Path(folder).exists()]
+    interpreter = [("bind", str(source / name), str(_PREFIX / name)) for name in ("bin", "lib")]
+    return [*_system(), *interpreter]
+
+
+def _system() -> list[tuple[str, str, str]]:
     return [
-        *(
-            ("link", str(path.readlink()), str(path))
-            if path.is_symlink()
-            else ("bind", str(path), str(path))
-            for path in system
-        ),
-        *(("bind", str(source / name), str(_PREFIX / name)) for name in ("bin", "lib")),
+        ("link", str(path.readlink()), str(path))
+        if path.is_symlink()
+        else ("bind", str(path), str(path))
+        for path in map(Path, SYSTEM)
+        if path.exists()
     ]

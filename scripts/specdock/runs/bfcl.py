@@ -8,7 +8,6 @@ with one fails.
 
 import hashlib
 import json
-import os
 import subprocess
 import time
 from collections import defaultdict
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specdock.engines.contract import SERVED_NAME
+from specdock.grades.view import confined, interpreter_parts
 from specdock.plan.fingerprint import canonical
 from specdock.runs.client import CellFailed, CellMeasurement
 from specdock.runs.requests import RequestRow
@@ -60,7 +60,7 @@ def measure_bfcl(
         done = subprocess.run(
             _command(plan),
             cwd=plan.project,
-            env=os.environ | _variables(base_url, plan),
+            env=_variables(base_url, plan),
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
@@ -94,8 +94,11 @@ def _lay_out(plan: BfclPlan) -> None:
 
 
 def _command(plan: BfclPlan) -> list[str]:
+    readable = [*interpreter_parts(plan.python), plan.target.resolve(), INSIDE.parent]
     return [
-        *(str(plan.python.absolute()), str(INSIDE.resolve()), "generate", "--run-ids"),
+        # The engine is on this machine's loopback.
+        *confined(readable, plan.project, network=True),
+        *(str(plan.python.absolute()), str(INSIDE.absolute()), "generate", "--run-ids"),
         *("--model", plan.handler, "--skip-server-setup", "--local-model-path", SERVED_NAME),
         *("--num-threads", str(plan.streams), "--temperature", str(plan.temperature)),
     ]
@@ -104,7 +107,8 @@ def _command(plan: BfclPlan) -> list[str]:
 def _variables(base_url: str, plan: BfclPlan) -> dict[str, str]:
     offline = dict.fromkeys(("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"), "1")
     direct = dict.fromkeys(("NO_PROXY", "no_proxy"), "127.0.0.1")
-    own = {"BFCL_PROJECT_ROOT": str(plan.project.resolve())}
+    own = dict.fromkeys(("BFCL_PROJECT_ROOT", "HOME"), str(plan.project.resolve()))
+    own["PATH"] = "/usr/bin:/bin"
     return offline | direct | own | {"REMOTE_OPENAI_BASE_URL": f"{base_url}/v1"}
 
 
