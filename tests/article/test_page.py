@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 from conftest import rendered
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 from synthetic_study import SyntheticStudy
 
 CHROMIUM = "/usr/bin/chromium"
@@ -65,6 +65,7 @@ def test_a_click_opens_the_chain_of_a_number(visit, won):
     page = visit(won)
     page.locator('[data-n="output_rate/drafter/code@1"]:visible').first.click()
     drawer = page.get_by_role("dialog")
+    expect(drawer).to_be_visible()
     text = drawer.inner_text()
     row = won.study.estimates["output_rate", "drafter", "code@1"]
     assert "95 % interval" in text and f"exact value {row['value']}" in text
@@ -91,10 +92,10 @@ def test_the_keyboard_opens_closes_and_returns(visit, won):
     first = page.locator("a.n").first
     first.focus()
     page.keyboard.press("Enter")
-    assert page.get_by_role("dialog").is_visible()
+    expect(page.get_by_role("dialog")).to_be_visible()
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Close"
     page.keyboard.press("Escape")
-    assert not page.get_by_role("dialog").is_visible()
+    expect(page.get_by_role("dialog")).to_be_hidden()
     assert first.evaluate("node => node === document.activeElement")
     assert "#" not in page.url
 
@@ -112,7 +113,7 @@ def test_every_number_can_be_reached_with_the_tab_key(visit, won):
 
 def test_an_address_with_a_number_opens_it(visit, won):
     page = visit(won, fragment="#n-output_rate/drafter/code@1")
-    assert page.get_by_role("dialog").is_visible()
+    expect(page.get_by_role("dialog")).to_be_visible()
     assert "drafter, code@1" in page.get_by_role("dialog").inner_text()
     page.evaluate("location.hash = '#n-count/requests'")
     page.wait_for_function(
@@ -174,15 +175,16 @@ def test_a_number_of_the_audit_page_leads_to_its_drawer(visit, won):
     page = visit(won, "audit.html")
     page.locator("[data-audit=numbers] tbody a").first.click()
     page.wait_for_url(re.compile(r"article\.html#n-"))
-    assert page.get_by_role("dialog").is_visible()
+    expect(page.get_by_role("dialog")).to_be_visible()
 
 
 def test_print_carries_numbered_notes_and_hides_the_controls(visit, won):
     page = visit(won)
     page.emulate_media(media="print")
     notes = page.locator(".notes li")
-    assert notes.first.is_visible() and notes.count() > 150
-    assert not page.locator(".contents").is_visible()
+    expect(notes.first).to_be_visible()
+    assert notes.count() > 150
+    expect(page.locator(".contents")).to_be_hidden()
     mark = page.locator("a.n").first.evaluate("n => getComputedStyle(n, '::after').content")
     assert mark == '"1"'
     assert page.pdf(format="A4")[:4] == b"%PDF"
@@ -191,7 +193,7 @@ def test_print_carries_numbered_notes_and_hides_the_controls(visit, won):
 def test_without_a_script_every_number_leads_to_its_note(visit, won):
     page = visit(won, java_script_enabled=False)
     page.locator("a.n").first.click()
-    assert page.locator(".notes li").first.is_visible()
+    expect(page.locator(".notes li").first).to_be_visible()
     target = page.locator(".notes li").first.get_attribute("id")
     assert page.url.endswith(f"#{target}")
 
@@ -200,7 +202,8 @@ def test_what_a_model_wrote_is_shown_as_text(visit, hostile):
     page = visit(hostile)
     page.locator('[data-n="output_rate/drafter/code@1"]:visible').first.click()
     page.locator("dialog summary").first.click()
-    assert "</script><img src=x onerror" in page.locator("dialog details pre").first.inner_text()
+    shown = page.locator("dialog details pre").first
+    expect(shown).to_contain_text("</script><img src=x onerror")
     page.goto((hostile.out / "audit.html").as_uri())
     page.locator("#search").fill("drafter")
     assert page.evaluate("window.hacked") is None
@@ -209,9 +212,7 @@ def test_what_a_model_wrote_is_shown_as_text(visit, hostile):
 
 def test_what_config_says_of_an_arm_is_shown_as_text(visit, hostile):
     page = visit(hostile)
-    arms = page.locator("h2#the-arms ~ .wide").first
-    arms.scroll_into_view_if_needed()
-    assert "onerror" in arms.inner_text()
+    expect(page.locator("h2#the-arms ~ .wide").first).to_contain_text("onerror")
     assert page.locator("img").count() == 0
     assert page.evaluate("window.hacked") is None
 
