@@ -84,7 +84,7 @@ def _messages(number: int) -> list[dict[str, str]]:
 async def _specdock(url: str, streams: int, requests: int) -> float:
     """CPU seconds that the measured window cost."""
     prompts = [Prompt(str(number), _messages(number)) for number in range(requests + streams)]
-    plan = CellPlan(streams, requests, streams, BODY, seed=1, request_timeout=600)
+    plan = CellPlan(streams, requests, streams, BODY, BODY, seed=1, request_timeout=600)
     measured = await measure_cell(url, prompts, plan, lambda *_: None, lambda _: None)
     return measured.client_cpu
 

@@ -90,6 +90,13 @@ def change(old: str, new: str) -> str:
         ),
         (
             "requests: 4",
+            "requests: 4, warmup_tokens: 4096",
+            "scenarios.0.warmup_tokens",
+            "4096, and a measured answer has",
+            "at most max_tokens",
+        ),
+        (
+            "requests: 4",
             "requests: 3",
             "scenarios.0.requests",
             "3 requests for 4 streams",

@@ -44,6 +44,7 @@ def prompts(count: int) -> list[Prompt]:
 
 def plan(streams: int = 1, requests: int = 2, **changes) -> CellPlan:
     settings = {"warmups": streams, "body": BODY, "seed": 1, "request_timeout": 10.0}
+    settings["warmup_body"] = changes.get("body", BODY)
     return CellPlan(streams=streams, requests=requests, **settings | changes)
 
 
@@ -96,6 +97,15 @@ def test_sampling_seeds_differ_by_prompt_and_replicate_and_fit_every_engine():
     assert len(seeds) == 150
     assert all(0 <= seed < 2**31 for seed in seeds)
     assert request_seed(1, "p0") == request_seed(1, "p0")
+
+
+async def test_a_warm_up_may_be_shorter_than_what_is_measured():
+    short = BODY | {"max_tokens": 3}
+    async with standing_in() as server:
+        measured = await measure(server.url, plan(streams=2, requests=2, warmup_body=short))
+    lengths = {(row.phase, json.loads(row.body)["max_tokens"]) for row in measured.rows}
+    assert lengths == {("warmup", 3), ("measured", BODY["max_tokens"])}
+    assert {row.completion_tokens for row in measured.rows if row.phase == "warmup"} == {3}
 
 
 async def test_the_window_measures_the_first_prompts_and_warms_up_with_the_next():

@@ -1,6 +1,13 @@
 """SGLang 0.5.23 and the nightlies around it: its OpenAI-style server on CUDA."""
 
-from specdock.engines.contract import SERVED_NAME, Placed, as_arguments, chat_body, served_as
+from specdock.engines.contract import (
+    SERVED_NAME,
+    Placed,
+    as_arguments,
+    chat_body,
+    served_as,
+    started_with,
+)
 from specdock.plan.models import Flags
 from specdock.plan.spec import ArmSpec, ScenarioSpec
 
@@ -36,12 +43,12 @@ class SGLang:
 
         An imposed acceptance is a variable here; its length counts the bonus token, as vLLM's does.
         """
-        variables = dict(arm.engine.variables)
+        imposed = {}
         if (length := arm.speculation.imposed_acceptance_length) is not None:
-            variables["SGLANG_SIMULATE_ACC_LEN"] = str(length)
+            imposed["SGLANG_SIMULATE_ACC_LEN"] = str(length)
             # By default every imposed token is token 100.
-            variables["SGLANG_SIMULATE_ACC_TOKEN_MODE"] = "real-draft-token"
-        return variables | arm.variables
+            imposed["SGLANG_SIMULATE_ACC_TOKEN_MODE"] = "real-draft-token"
+        return imposed | started_with(arm, placed)
 
     def body(self, arm: ArmSpec, scenario: ScenarioSpec) -> dict:
         """Chat completion fields; the last chunk brings the request's own drafting account.

@@ -155,6 +155,15 @@ def _scenario(
                     "at least as many warm-ups as streams",
                 )
             )
+    if (scenario.warmup_tokens or 0) > scenario.max_tokens:
+        problems.append(
+            Problem(
+                file,
+                f"{path}.warmup_tokens",
+                f"{scenario.warmup_tokens}, and a measured answer has {scenario.max_tokens}",
+                "at most max_tokens",
+            )
+        )
     if scenario.floor is not None and scenario.grade is None:
         problems.append(Problem(file, f"{path}.floor", "a floor without a grade", "a grade"))
     return problems
@@ -178,9 +187,8 @@ def _bfcl(file: str, path: str, scenario: Scenario, data_set: DataSet) -> list[P
         wanted = f"another grade: {scenario.workload} lists no cases of BFCL"
         return [Problem(file, f"{path}.grade", "bfcl", wanted)]
     own = {"grade": "bfcl", "max_tokens": BFCL_MAX_TOKENS}
-    own |= dict.fromkeys(("warmups", "thinking", "effort", "load_generator"), None) | {
-        "fixed_length": False
-    }
+    absent = "warmups", "warmup_tokens", "thinking", "effort", "load_generator"
+    own |= dict.fromkeys(absent, None) | {"fixed_length": False}
     return [
         Problem(
             file,

@@ -82,7 +82,8 @@ def estimate_seconds(session: Session, measured: set[str], known: Known) -> floa
         if place in known.latency:
             seconds = known.latency[place] / scenario.streams
         assumed = scenario.requests * seconds
-        warm = 1 + scenario.warmups / scenario.requests
+        warm_up = scenario.warmups * scenario.warmup.max_tokens
+        warm = 1 + warm_up / (scenario.requests * scenario.max_tokens)
         total += known.cell.get((engine, scenario.id), assumed) * warm
     return total
 

@@ -239,7 +239,9 @@ class Engine(Model):
         {}, description="our serve key to the engine's flag or variable, or to flags by value"
     )
     per_request_steps: bool = Field(False, description="reports accepted tokens per step")
-    variables: dict[str, str] = Field({}, description="environment variables of every start")
+    variables: dict[str, str] = Field(
+        {}, description="environment variables of every start; {environment} is the engine's folder"
+    )
     flags: Flags = Field({}, description="flags of every start")
     counters: dict[str, str] = Field({}, description="our counter name to the engine's metric")
     patterns: dict[str, str] = Field({}, description="log facts: name to regular expression")
@@ -353,6 +355,9 @@ class Scenario(Model):
     max_tokens: Annotated[int, Field(ge=1)]
     warmups: Annotated[int, Field(ge=1)] | None = Field(
         None, description="at least the streams, which is the default"
+    )
+    warmup_tokens: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="longest answer of a warm-up; default that of a measured request"
     )
     name: Name | None = None
     sampling: str = "greedy"

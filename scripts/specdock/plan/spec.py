@@ -50,6 +50,7 @@ class ScenarioSpec(Model):
     streams: int
     requests: int
     warmups: int
+    warmup_tokens: int | None = None
     max_tokens: int
     sampling_name: str
     sampling: Sampling
@@ -62,6 +63,11 @@ class ScenarioSpec(Model):
     request_timeout: int = 600
     bfcl: BfclSpec | None = Field(None, description="BFCL's client, where it asks in place of ours")
     load_generator: ClientSpec | None = None
+
+    @property
+    def warmup(self) -> "ScenarioSpec":
+        """The scenario as its warm-ups are asked: alike but for their length."""
+        return self.model_copy(update={"max_tokens": self.warmup_tokens or self.max_tokens})
 
 
 class CellSpec(Model):

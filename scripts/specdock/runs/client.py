@@ -34,12 +34,13 @@ class CellFailed(SpecdockError):
 
 @dataclass(frozen=True)
 class CellPlan:
-    """How a cell is measured: `body` is a request without messages and seed, times in seconds."""
+    """How a cell is measured: a body is a request without messages and seed, times in seconds."""
 
     streams: int
     requests: int
     warmups: int
     body: dict[str, Any]
+    warmup_body: dict[str, Any]
     seed: int
     request_timeout: float
 
@@ -82,11 +83,12 @@ async def measure_cell(
     Raises `CellFailed` if any request failed.
     """
     _check_prompts(prompts, plan)
-    warmup = _Phase("warmup", prompts[plan.requests :][: plan.warmups], plan)
+    warming = prompts[plan.requests :][: plan.warmups]
+    warmup = _Phase("warmup", warming, plan.warmup_body, plan)
     await warmup.run(base_url, lambda requests, tokens: None)
     warmup.check(warmup.rows(zero=warmup.opened))
     on_window("before")
-    measured = _Phase("measured", prompts[: plan.requests], plan)
+    measured = _Phase("measured", prompts[: plan.requests], plan.body, plan)
     await measured.run(base_url, on_progress)
     rows = warmup.rows(zero=measured.opened) + measured.rows(zero=measured.opened)
     measured.check(rows)
@@ -120,12 +122,12 @@ def _check_prompts(prompts: Sequence[Prompt], plan: CellPlan) -> None:
 class _Phase:
     """The closed loop over one list of prompts, with the client's own cost and lag."""
 
-    def __init__(self, name: str, prompts: Sequence[Prompt], plan: CellPlan):
+    def __init__(self, name: str, prompts: Sequence[Prompt], body: dict[str, Any], plan: CellPlan):
         self._name = name
         self._plan = plan
         # Bodies are made ahead, so that the loop does nothing but send and read.
         self._exchanges = [
-            Exchange(i, prompt, request_body(plan.body, prompt, plan.seed))
+            Exchange(i, prompt, request_body(body, prompt, plan.seed))
             for i, prompt in enumerate(prompts)
         ]
         self._server_gone = False

@@ -91,7 +91,7 @@ class Serving:
         Raises `CellFailed` if one of them fails.
         """
         scenario = cell.scenario
-        body = self.bench.adapter.body(self.spec.arm, scenario)
+        body = self.bench.adapter.body(self.spec.arm, scenario.warmup)
         exchanges = [
             Exchange(number, prompt, request_body(body, prompt, self.spec.seed))
             for number, prompt in enumerate(prompts)

@@ -78,6 +78,7 @@ def ask(serving: Serving, cell: CellSpec, on_window: Callable[[str], None]) -> C
         requests=scenario.requests,
         warmups=scenario.warmups,
         body=bench.adapter.body(serving.spec.arm, scenario),
+        warmup_body=bench.adapter.body(serving.spec.arm, scenario.warmup),
         seed=serving.spec.seed,
         request_timeout=scenario.request_timeout,
     )
