@@ -1,5 +1,6 @@
 # Answers are graded from the raw session; programs that a model wrote run in a sandbox only.
-# The path carries the fingerprint of the graders, so that a clone grades nothing anew.
+# The path carries the fingerprint of the graders and of what is asked of them, so that a clone
+# grades nothing anew.
 
 
 rule grade:

@@ -5,6 +5,7 @@ rule tables:
     input:
         manifests=files.manifests,
         requests=files.requests,
+        specs=files.specs,
         grades=files.grades,
         code=files.code("tables"),
     output:
@@ -19,5 +20,5 @@ rule tables:
     message:
         "Building the tables of {wildcards.study}"
     shell:
-        "python scripts/tables.py --manifests {input.manifests} --grades {input.grades}"
-        " --out {params.out} > {log} 2>&1"
+        "python scripts/tables.py --manifests {input.manifests} --specs {input.specs}"
+        " --grades {input.grades} --out {params.out} > {log} 2>&1"

@@ -175,6 +175,15 @@ def line_at(points: list[tuple[float, float]], x: float) -> float:
     return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
 
 
+def drafts_of(speculation: Row, streams: float) -> int:
+    """Draft tokens of a step of so many requests, by the schedule if there is one."""
+    for levels, tokens in (speculation.get("schedule") or {}).items():
+        first, _, last = str(levels).partition("-")
+        if int(first) <= streams <= int(last or first):
+            return tokens
+    return speculation.get("draft_tokens") or 0
+
+
 def reasons(
     arm: Row, scenario: Row, cell: Row, rows: list[Row], counted: dict, start: Row, log: list[Row]
 ) -> list[str]:
@@ -183,11 +192,11 @@ def reasons(
     slack = len(rows) * (arm["speculation"]["draft_tokens"] or 0)
     counts, floor = counted.get("generation_tokens"), scenario["floor"]
     loops = cell["degenerate"] >= 0.5 * max(len(rows), 1) and not cell["synthetic"]
-    speculates = arm["speculation"]["method"] not in ({}, "none")
+    drafts = drafts_of(arm["speculation"], scenario["streams"])
     under = floor and cell["accuracy"] is not None and cell["accuracy"] < floor
     disagree = counts is not None and abs(counts - cell["completion_tokens"]) > slack
     tests = {
-        "nothing-drafted": speculates and not cell["draft_tokens"],
+        "nothing-drafted": drafts and not cell["draft_tokens"],
         "degenerate-output": loops,
         "below-floor": under,
         "warm-prefix-cache": cell["prefix_hit_tokens"] and not arm["serve"]["prefix_caching"],

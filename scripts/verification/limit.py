@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from statistics import fmean
 
+from verification.cells import drafts_of
 from verification.measured import behind, logs, role, seeds_and_basis, spelled
 from verification.statistics import level
 from verification.study import Row, Study
@@ -108,15 +109,6 @@ def step(study: Study, arm: str, start: Row, streams: float, tokens: int) -> flo
         state = math.prod(text[f"linear_{name}"] for name in names)
         size += streams * 2 * states * state * WIDTHS[text.get("mamba_ssm_dtype", "float32")]
     return size
-
-
-def drafts_of(speculation: Row, streams: float) -> int:
-    """Draft tokens of a step of so many requests, by the schedule if there is one."""
-    for levels, tokens in (speculation.get("schedule") or {}).items():
-        first, _, last = str(levels).partition("-")
-        if int(first) <= streams <= int(last or first):
-            return tokens
-    return speculation.get("draft_tokens") or 0
 
 
 def parts(study: Study, arm: str, recorded: Row, config: Row) -> tuple[Row, Row | None]:

@@ -123,7 +123,8 @@ class Pack:
         self.study, self.shown, self.arm, self.seed, self.fp = study, shown, arm, seed, fp
         self.path = study.root / shown
         self.manifest = read_json(self.path / "manifest.json")
-        self.spec = json.loads(json.dumps(self.manifest["spec"]), object_hook=Spec)
+        now = f"specs/{arm}/seed-{seed}.{fp}.json"
+        self.spec = _judged(_spec(self.manifest["spec"]), _spec(read_json(study.folder / now)), now)
         self.scenarios = {c["fingerprint"]: c["scenario"] for c in self.spec["cells"]}
 
     @cached_property
@@ -143,6 +144,29 @@ class Pack:
         """(row number, row) of the measured requests of a cell."""
         found = enumerate(self.rows)
         return [(i, r) for i, r in found if r["cell"] == cell and r["phase"] == "measured"]
+
+
+def _spec(content: Row) -> Spec:
+    return json.loads(json.dumps(content), object_hook=Spec)
+
+
+def _judged(measured: Spec, now: Spec, where: str) -> Spec:
+    """The spec of a manifest; how to judge its cells may have been decided later, in `now`."""
+    today = {cell["fingerprint"]: cell["scenario"] for cell in now["cells"]}
+    if list(today) != [cell["fingerprint"] for cell in measured["cells"]]:
+        raise BrokenLink(f"{where}: its cells are not those that were measured")
+    for cell in measured["cells"]:
+        _take(("grade", "floor"), today[cell["fingerprint"]], cell["scenario"])
+    _take(("evidence",), now["arm"], measured["arm"])
+    _take(("patterns",), now["arm"]["engine"], measured["arm"]["engine"])
+    return measured
+
+
+def _take(keys: tuple[str, ...], source: Spec, target: Spec) -> None:
+    for key in keys:
+        target.pop(key, None)
+        if key in source:
+            target[key] = source[key]
 
 
 def read_text(path: Path) -> str:

@@ -254,6 +254,8 @@ def test_a_step_of_several_factors_says_what_else_changed(whole):
     assert step["factors"] == "slots, speculation" and not step["clean"]
     assert "serve.request_slots: 16 → 32" in step["changes"]
     assert all(row["clean"] for row in rows if row["step"] == 1)
+    assert any("speculation.draft_tokens: not set → " in row["changes"] for row in rows)
+    assert not any(word in row["changes"] for row in rows for word in ("None", "drafter.name"))
 
 
 def test_the_sweep_is_held_against_the_arm_that_it_varies_and_sorted_by_effect(whole):

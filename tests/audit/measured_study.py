@@ -201,7 +201,8 @@ def finish(root: Path) -> Path:
         prompts = {w: {p.prompt_id: p for p in _prompts(root, session.spec, w)} for w in graded}
         grader = Grader(prompts, sandbox=None, at_once=1)
         grade_session(session.spec, pack / "requests.parquet", grader, root / grades)
-    packs = [(root / m, root / g) for m, g in zip(files.manifests, files.grades, strict=True)]
+    named = zip(files.manifests, files.specs, files.grades, strict=True)
+    packs = [tuple(root / name for name in names) for names in named]
     build_tables(packs, root, folder / "tables")
     resolved = resolved_study(plan)
     (folder / "plan.json").write_text(json.dumps(resolved, indent=1) + "\n")

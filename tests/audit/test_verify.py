@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import t as student_t
 
 from specdock.grades.exact_match import exact_match
-from tests.audit.measured_study import NAME
+from tests.audit.measured_study import NAME, finish
 from tests.audit.tampering import launder, other_value, reseal, restored, rewrite, write_numbers
 from tests.workflow.clone import ROOT
 from verification import claims, tables
@@ -94,6 +94,23 @@ def test_making_the_study_again_seals_the_same_bytes(study):
     with restored(study):
         reseal(study)
         assert (study / "seal.json").read_bytes() == before
+
+
+def test_a_floor_that_was_raised_later_judges_what_was_measured(study):
+    config = study.parents[1] / f"config/studies/{NAME}.yaml"
+    before = config.read_text()
+
+    def cells() -> list[dict]:
+        found = pq.read_table(study / "tables/cells.parquet").to_pylist()
+        return [cell for cell in found if cell["scenario"] == "sums@1"]
+
+    assert any(cell["usable"] and cell["accuracy"] < 1 for cell in cells())
+    with restored(study):
+        config.write_text(before.replace("floor: 0.1", "floor: 1.0"))
+        finish(study.parents[1])
+        config.write_text(before)
+        assert all(cell["accuracy"] == 1 for cell in cells() if cell["usable"])
+        assert "\n".join(verify(study))
 
 
 # Damage

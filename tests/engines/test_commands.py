@@ -60,17 +60,6 @@ def test_verbatim_flags_have_the_last_word(placed, engine):
     assert given["--port"] == "1" and given["--more"] is True and "--less" not in given
 
 
-@pytest.mark.parametrize("adapter", ["vllm", "sglang", "llama-cpp"])
-def test_a_variable_may_name_a_file_of_the_engine_s_own_environment(placed, adapter):
-    served = arm("vllm-0.32.0-cpu")
-    served.engine.variables["LD_PRELOAD"] = "{environment}/lib/libiomp5.so"
-    served.variables["HINT"] = '{"of": "{environment}"}'
-    given = ADAPTERS[adapter].variables(served, placed)
-    folder = placed.python.parent.parent
-    assert given["LD_PRELOAD"] == f"{folder}/lib/libiomp5.so"
-    assert given["HINT"] == f'{{"of": "{folder}"}}'
-
-
 @pytest.mark.parametrize(
     ("method", "flags"),
     [

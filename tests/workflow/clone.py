@@ -33,7 +33,8 @@ def pretend_measured(root: Path) -> None:
     """Writes an empty file for every output of the study; a clone has no other memory."""
     plan = resolve(root, STUDY)
     files = Files(plan, root)
-    names = [*files.article, *files.manifests, *files.grades, f"results/{STUDY}/plan.json"]
+    names = [*files.article, *files.manifests, *files.specs, *files.grades]
+    names.append(f"results/{STUDY}/plan.json")
     names += [
         f"results/pins/{pin}.{kind}.json" for pin in plan.pins for kind in ("lock", "receipt")
     ]
@@ -42,7 +43,7 @@ def pretend_measured(root: Path) -> None:
         arm, seed, fp = session.key
         pack = f"results/{STUDY}/raw/{arm}/seed-{seed}/{fp}"
         names += [f"{pack}/{name}.parquet" for name in ("requests", "metrics", "power")]
-        names += [f"{pack}/server.log", f"results/{STUDY}/specs/{arm}/seed-{seed}.{fp}.json"]
+        names.append(f"{pack}/server.log")
     for name in names:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

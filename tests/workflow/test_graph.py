@@ -90,6 +90,14 @@ def test_an_edit_of_a_template_renders_and_does_no_more(measured):
     assert planned_jobs(measured, "article").keys() == planned.keys()
 
 
+def test_a_changed_grade_grades_anew_and_measures_nothing(measured):
+    edit(measured, DEMO, "thinking: false}", "thinking: false, grade: exact-match}")
+    jobs = planned_jobs(measured, "article")
+    sessions = resolve(measured, STUDY).sessions
+    assert jobs["grade"] == len(sessions) and jobs["tables"] == 1
+    assert "measure" not in jobs
+
+
 def test_a_lost_manifest_is_noticed(measured):
     lost = next((measured / "results/demo/raw").glob("*/*/*/manifest.json"))
     lost.unlink()

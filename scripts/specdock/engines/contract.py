@@ -57,13 +57,6 @@ def served_as(arm: ArmSpec) -> Flags:
     return named
 
 
-def started_with(arm: ArmSpec, placed: Placed) -> dict[str, str]:
-    """The engine's variables and the arm's; `{environment}` is where the engine is installed."""
-    environment = str(placed.python.parent.parent)
-    given = arm.engine.variables | arm.variables
-    return {name: value.replace("{environment}", environment) for name, value in given.items()}
-
-
 def as_arguments(flags: Flags) -> list[str]:
     """True is a bare flag, false or null leaves the flag out, anything else follows its flag."""
     arguments: list[str] = []

@@ -2,14 +2,7 @@
 
 from pathlib import Path
 
-from specdock.engines.contract import (
-    SERVED_NAME,
-    Placed,
-    as_arguments,
-    chat_body,
-    served_as,
-    started_with,
-)
+from specdock.engines.contract import SERVED_NAME, Placed, as_arguments, chat_body, served_as
 from specdock.errors import SpecdockError
 from specdock.plan.models import Flags
 from specdock.plan.spec import ArmSpec, ScenarioSpec
@@ -46,7 +39,7 @@ class LlamaCpp:
 
     def variables(self, arm: ArmSpec, placed: Placed) -> dict[str, str]:
         """The engine's and the arm's variables."""
-        return started_with(arm, placed)
+        return arm.engine.variables | arm.variables
 
     def body(self, arm: ArmSpec, scenario: ScenarioSpec) -> dict:
         """Chat completion fields; the usage chunk brings `timings` with the drafting account."""

@@ -1,13 +1,6 @@
 """SGLang 0.5.23 and the nightlies around it: its OpenAI-style server on CUDA."""
 
-from specdock.engines.contract import (
-    SERVED_NAME,
-    Placed,
-    as_arguments,
-    chat_body,
-    served_as,
-    started_with,
-)
+from specdock.engines.contract import SERVED_NAME, Placed, as_arguments, chat_body, served_as
 from specdock.plan.models import Flags
 from specdock.plan.spec import ArmSpec, ScenarioSpec
 
@@ -43,12 +36,12 @@ class SGLang:
 
         An imposed acceptance is a variable here; its length counts the bonus token, as vLLM's does.
         """
-        imposed = {}
+        variables = dict(arm.engine.variables)
         if (length := arm.speculation.imposed_acceptance_length) is not None:
-            imposed["SGLANG_SIMULATE_ACC_LEN"] = str(length)
+            variables["SGLANG_SIMULATE_ACC_LEN"] = str(length)
             # By default every imposed token is token 100.
-            imposed["SGLANG_SIMULATE_ACC_TOKEN_MODE"] = "real-draft-token"
-        return imposed | started_with(arm, placed)
+            variables["SGLANG_SIMULATE_ACC_TOKEN_MODE"] = "real-draft-token"
+        return variables | arm.variables
 
     def body(self, arm: ArmSpec, scenario: ScenarioSpec) -> dict:
         """Chat completion fields; the last chunk brings the request's own drafting account.

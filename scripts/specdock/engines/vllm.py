@@ -2,14 +2,7 @@
 
 import json
 
-from specdock.engines.contract import (
-    SERVED_NAME,
-    Placed,
-    as_arguments,
-    chat_body,
-    served_as,
-    started_with,
-)
+from specdock.engines.contract import SERVED_NAME, Placed, as_arguments, chat_body, served_as
 from specdock.plan.spec import ArmSpec, ScenarioSpec
 from specdock.plan.values import schedule_ranges
 
@@ -52,7 +45,7 @@ class VLLM:
             for name, value in served_as(arm).items()
             if not name.startswith("--")
         }
-        return caches | asked | started_with(arm, placed)
+        return arm.engine.variables | caches | asked | arm.variables
 
     def body(self, arm: ArmSpec, scenario: ScenarioSpec) -> dict:
         """Chat completion fields; token ids tell how many tokens a chunk carries."""

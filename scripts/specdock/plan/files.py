@@ -26,6 +26,7 @@ class Files:
         self.study = f"results/{plan.name}"
         self.manifests = [f"{self._raw(s)}/manifest.json" for s in plan.sessions]
         self.requests = [f"{self._raw(s)}/requests.parquet" for s in plan.sessions]
+        self.specs = [self._spec(session) for session in plan.sessions]
         graders = code_fingerprint((root / "scripts/specdock/grades").glob("*.py"), root)
         self.grades = [self._grades(session, graders) for session in plan.sessions]
         self.templates = [
@@ -67,8 +68,13 @@ class Files:
         arm, seed, fp = session.key
         return f"{self.study}/raw/{arm}/seed-{seed}/{fp}"
 
-    def _grades(self, session: Session, graders: str) -> str:
+    def _spec(self, session: Session) -> str:
         arm, seed, fp = session.key
+        return f"{self.study}/specs/{arm}/seed-{seed}.{fp}.json"
+
+    def _grades(self, session: Session, code: str) -> str:
+        arm, seed, fp = session.key
+        graders = fingerprint([code, [cell.scenario.grade for cell in session.spec.cells]])
         folder = f"{self.study}/grades/{arm}/seed-{seed}"
         if self.plan.study.archived:
             kept = sorted((self._root / folder).glob(f"{fp}.*.parquet"))

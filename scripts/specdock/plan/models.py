@@ -239,9 +239,7 @@ class Engine(Model):
         {}, description="our serve key to the engine's flag or variable, or to flags by value"
     )
     per_request_steps: bool = Field(False, description="reports accepted tokens per step")
-    variables: dict[str, str] = Field(
-        {}, description="environment variables of every start; {environment} is the engine's folder"
-    )
+    variables: dict[str, str] = Field({}, description="environment variables of every start")
     flags: Flags = Field({}, description="flags of every start")
     counters: dict[str, str] = Field({}, description="our counter name to the engine's metric")
     patterns: dict[str, str] = Field({}, description="log facts: name to regular expression")

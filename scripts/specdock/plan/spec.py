@@ -118,6 +118,22 @@ class SessionSpec(Model):
     measuring_code: str
     cells: list[CellSpec]
 
+    def judged_by(self, now: "SessionSpec") -> "SessionSpec":
+        """What was measured, with what config says now of how to judge it.
+
+        A grade, a floor, an arm's evidence and an engine's log patterns decide no raw row, so they
+        are in no fingerprint, and may change after a session was measured.
+        """
+        today = {cell.fingerprint: cell.scenario for cell in now.cells}
+        cells = []
+        for cell in self.cells:
+            judged = {key: getattr(today[cell.fingerprint], key) for key in ("grade", "floor")}
+            scenario = cell.scenario.model_copy(update=judged)
+            cells.append(cell.model_copy(update={"scenario": scenario}))
+        engine = self.arm.engine.model_copy(update={"patterns": now.arm.engine.patterns})
+        arm = self.arm.model_copy(update={"engine": engine, "evidence": now.arm.evidence})
+        return self.model_copy(update={"arm": arm, "cells": cells})
+
 
 class PeersSpec(Model):
     """A cross-check: a session's one cell, and the clients that measure it beside ours."""

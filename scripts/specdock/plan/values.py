@@ -52,3 +52,10 @@ Schedule = Annotated[dict[str, int], AfterValidator(_schedule)]
 def schedule_ranges(schedule: dict[str, int]) -> list[tuple[int, int, int]]:
     """`{"1-12": 7}` as `[(1, 12, 7)]`: first and last batch size (inclusive), draft tokens."""
     return [(*map(int, key.split("-")), drafts) for key, drafts in schedule.items()]
+
+
+def drafts_at(streams: int, draft_tokens: int | None, schedule: dict[str, int] | None) -> int:
+    """Draft tokens of a step of so many requests, by the schedule if there is one."""
+    ranges = schedule_ranges(schedule or {})
+    scheduled = (drafts for first, last, drafts in ranges if first <= streams <= last)
+    return next(scheduled, draft_tokens or 0)

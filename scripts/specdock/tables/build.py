@@ -25,10 +25,11 @@ _RAW_COLUMNS = [
 ]  # fmt: skip
 
 
-def build_tables(packs: list[tuple[Path, Path]], root: Path, out: Path) -> None:
+def build_tables(packs: list[tuple[Path, Path, Path]], root: Path, out: Path) -> None:
     """Writes requests, sessions, cells and power as Parquet under `out`.
 
-    `packs` are (manifest.json, grades.parquet) of every session, in the order of the plan.
+    `packs` are (manifest.json, resolved spec, grades.parquet) of every session, in the order of the
+    plan. The manifest says what was measured, the spec how it is judged.
     """
     out.mkdir(parents=True, exist_ok=True)
     schemas = {"requests": REQUESTS, "sessions": SESSIONS, "cells": CELLS, "power": POWER_SCHEMA}
@@ -37,18 +38,21 @@ def build_tables(packs: list[tuple[Path, Path]], root: Path, out: Path) -> None:
         for name, schema in schemas.items()
     }
     try:
-        for manifest, grades in packs:
-            for name, table in _tables_of(manifest, grades, root).items():
+        for pack in packs:
+            for name, table in _tables_of(*pack, root).items():
                 writers[name].write_table(table)
     finally:
         for writer in writers.values():
             writer.close()
 
 
-def _tables_of(manifest: Path, grades_file: Path, root: Path) -> dict[str, pa.Table]:
+def _tables_of(
+    manifest: Path, spec_file: Path, grades_file: Path, root: Path
+) -> dict[str, pa.Table]:
     pack = manifest.parent
     content = json.loads(manifest.read_text(encoding="utf-8"))
-    spec = SessionSpec.model_validate(content["spec"])
+    now = SessionSpec.model_validate_json(spec_file.read_text(encoding="utf-8"))
+    spec = SessionSpec.model_validate(content["spec"]).judged_by(now)
     arm = spec.arm
     shown = {name: str((pack / name).relative_to(root)) for name in content["files"]}
     raw = pq.read_table(pack / "requests.parquet", columns=_RAW_COLUMNS)

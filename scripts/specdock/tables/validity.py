@@ -6,6 +6,7 @@ Each is a code; `REASONS` and `REMARKS` say in words what a code means, for the 
 from dataclasses import dataclass
 
 from specdock.plan.spec import ArmSpec, ScenarioSpec
+from specdock.plan.values import drafts_at
 from specdock.tables.evidence import Evidence
 
 DEGENERATE_SHARE = 0.5
@@ -67,10 +68,12 @@ class Observed:
 def reasons(arm: ArmSpec, scenario: ScenarioSpec, seen: Observed, log: list[Evidence]) -> list[str]:
     """Codes of `REASONS` that apply to a cell."""
     facts = {item.fact for item in log}
-    speculates = arm.speculation.method != "none"
+    wanted = arm.speculation
+    drafts = drafts_at(scenario.streams, wanted.draft_tokens, wanted.schedule)
     slack = seen.requests * (arm.speculation.draft_tokens or 0)
     tests = {
-        "nothing-drafted": speculates and not seen.draft_tokens,
+        # A schedule may ask for no drafts at this concurrency.
+        "nothing-drafted": drafts > 0 and not seen.draft_tokens,
         "degenerate-output": seen.degenerate >= DEGENERATE_SHARE * max(seen.requests, 1)
         and not arm.synthetic,
         "below-floor": scenario.floor is not None

@@ -79,14 +79,22 @@ def described(changes: list[Change]) -> dict:
     distinct = factors(changes)
     return {
         "factors": ", ".join(distinct) or "nothing",
-        "changes": "; ".join(f"{c.path}: {c.before} → {c.after}" for c in _told(changes))
+        "changes": "; ".join(
+            f"{c.path}: {_set(c.before)} → {_set(c.after)}" for c in _told(changes)
+        )
         or "nothing",
         "clean": len(distinct) == 1,
     }
 
 
 def _told(changes: list[Change]) -> list[Change]:
-    """An engine is told by its name, not by every entry of its description."""
+    """An engine is told by its name, not by every entry of its description, a drafter by the
+    speculation that names it."""
     named = [c for c in changes if c.path in ("engine_name", "target.name", "drafter.name")]
     known = {c.path.partition(".")[0].removesuffix("_name") for c in named} | {"environment"}
-    return [c for c in changes if c in named or c.path.partition(".")[0] not in known]
+    told = [c for c in changes if c in named or c.path.partition(".")[0] not in known]
+    return [c for c in told if c.path != "drafter.name"]
+
+
+def _set(value: object) -> object:
+    return "not set" if value is None else value

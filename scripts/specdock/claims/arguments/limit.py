@@ -27,7 +27,7 @@ from specdock.claims.gates import evaluate, threshold
 from specdock.claims.intervals import Estimate, mean_over_runs, ratio
 from specdock.claims.roofline import Drafting, as_served, roofline, step_bytes, weights_in_memory
 from specdock.columns import column
-from specdock.plan.values import schedule_ranges
+from specdock.plan.values import drafts_at
 from specdock.runs.checkpoint import Weights
 
 LIMIT = pa.schema(
@@ -187,7 +187,7 @@ def _step(spec: Mapping, weights: Counted, config: Mapping, streams: int, contex
     """Bytes that one step of `streams` requests reads, drafting included."""
     target, own = weights
     speculation = spec["speculation"]
-    drafts = _drafts(speculation, streams)
+    drafts = drafts_at(streams, speculation.get("draft_tokens"), speculation.get("schedule"))
     bytes_per_pass = target.mtp + target.head if speculation["method"] == "mtp" else 0
     if own:
         bytes_per_pass = own.body + (own.head or target.head)
@@ -203,13 +203,6 @@ def _step(spec: Mapping, weights: Counted, config: Mapping, streams: int, contex
         draft_tokens=drafts,
         drafting=drafting,
     )
-
-
-def _drafts(speculation: Mapping, streams: int) -> int:
-    """Draft tokens of a step of so many requests."""
-    ranges = schedule_ranges(speculation.get("schedule") or {})
-    scheduled = (tokens for first, last, tokens in ranges if first <= streams <= last)
-    return next(scheduled, speculation.get("draft_tokens") or 0)
 
 
 def _slots(start: pd.Series) -> int:

@@ -26,7 +26,7 @@ from specdock.claims.load import (
 )
 from specdock.claims.pairs import pairs_of
 from specdock.columns import column
-from specdock.plan.values import schedule_ranges
+from specdock.plan.values import drafts_at, schedule_ranges
 
 WAITS = pa.schema(
     [
@@ -189,7 +189,7 @@ def scheduled(measured: Measured) -> Iterator[dict]:
             yield {
                 "scenario": level["id"],
                 "arm": arm,
-                "draft_tokens": next(t for a, b, t in schedule if a <= level["streams"] <= b),
+                "draft_tokens": drafts_at(level["streams"], None, served[arm]),
                 "promised": number(rate),
                 "rate": number(own.value),
                 **based_on(own),
