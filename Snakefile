@@ -10,7 +10,8 @@ sys.path.insert(0, str(Path(workflow.basedir) / "scripts"))
 
 from specdock.errors import SpecdockError
 from specdock.plan.files import Files
-from specdock.plan.resolve import replayed, resolve
+from specdock.plan.plan import replayed
+from specdock.plan.resolve import resolve
 
 min_version("9.27")
 

@@ -4,7 +4,8 @@ import argparse
 import json
 from pathlib import Path
 
-from specdock.plan.resolve import replayed, resolve, resolved_study
+from specdock.plan.plan import replayed, resolved_study
+from specdock.plan.resolve import resolve
 
 
 def main() -> None:

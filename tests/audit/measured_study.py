@@ -28,7 +28,8 @@ from specdock.grades.grade import Grader, grade_session
 from specdock.peers.table import build_peers
 from specdock.plan.files import Files
 from specdock.plan.fingerprint import canonical
-from specdock.plan.resolve import Plan, resolve, resolved_study
+from specdock.plan.plan import Plan, resolved_study
+from specdock.plan.resolve import resolve
 from specdock.plan.spec import ArmSpec, CellSpec, SessionSpec
 from specdock.runs.ledger import FinishedCell, Ledger
 from specdock.runs.measure import measure

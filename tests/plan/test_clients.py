@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from specdock.plan.plan import replayed, resolved_study
 from specdock.plan.problems import ConfigError
-from specdock.plan.resolve import replayed, resolve, resolved_study
+from specdock.plan.resolve import resolve
 from tests.plan.repository import STUDY, write_repository
 
 CLIENTS = """

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from specdock.plan.plan import Plan
 from specdock.plan.problems import ConfigError
-from specdock.plan.resolve import Plan, resolve
+from specdock.plan.resolve import resolve
 from specdock.published.account import account_for
 from specdock.published.layout import Layout, figures_of, wanted
 from specdock.published.ledger import Ledger, load_ledger

@@ -7,7 +7,8 @@ import pytest
 
 from specdock.claims.arguments.measured import Measured
 from specdock.claims.arguments.scoreboard import scoreboard
-from specdock.plan.resolve import replayed, resolve, resolved_study
+from specdock.plan.plan import replayed, resolved_study
+from specdock.plan.resolve import resolve
 from specdock.tables.schema import METRICS
 
 ROOT = Path(__file__).parents[2]

@@ -280,7 +280,7 @@ class _Crate:
             "measure_peers": under("results/environments/", "results/pins/"),
             "compare_peers": [f"{folder}/plan.json", *under(f"{folder}/peers/")],
             "grade": [*spec, f"{own}/requests.parquet"],
-            "tables": under(f"{folder}/raw/", f"{folder}/grades/"),
+            "tables": under(*(f"{folder}/{part}/" for part in ("raw", "specs", "grades"))),
             "claims": [f"{folder}/plan.json", *tables],
             "render": [f"{folder}/plan.json", *tables, *claims, *manifests],
             "seal": [name for name in self.results if not name.endswith("/seal.json")],

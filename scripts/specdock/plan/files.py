@@ -8,7 +8,7 @@ from specdock.pins.fingerprint import pin_fingerprint
 from specdock.plan.fingerprint import canonical, code_fingerprint, fingerprint
 from specdock.plan.imports import modules_of
 from specdock.plan.models import HubSource, PendingSource
-from specdock.plan.resolve import Plan, Session, bfcl_environment, resolved_study
+from specdock.plan.plan import Plan, Session, bfcl_environment, resolved_study
 from specdock.plan.spec import ArmSpec, ClientSpec, SessionSpec
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from specdock.plan.models import PendingSource
-from specdock.plan.resolve import Plan, Session
+from specdock.plan.plan import Plan, Session
 from specdock.published.ledger import load_ledger
 from specdock.published.rates import published_timings, published_token_seconds
 

@@ -9,13 +9,8 @@ from specdock.article.bindings.claims import Claims
 from specdock.article.bindings.measured import Measured
 from specdock.article.bindings.names import Names
 from specdock.article.bindings.settings import Settings
-from specdock.article.figures import (
-    ROLE_COLOURS,
-    Figure,
-    Mark,
-    Panel,
-    Placed,
-    draw,
+from specdock.article.figures import ROLE_COLOURS, Figure, Mark, Panel, Placed, draw
+from specdock.article.painters import (
     paint_against,
     paint_curve,
     paint_effects,
