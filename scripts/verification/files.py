@@ -40,7 +40,8 @@ def check_packs(study: Study) -> Iterator[str]:
     count = 0
     for pack in study.packs:
         where, manifest = f"{pack.shown}/manifest.json", pack.manifest
-        about = {"study": study.name, "arm": pack.arm, "seed": pack.seed}
+        # An archive may be a copy of what was measured under another name.
+        about = {"study": manifest["spec"]["study"], "arm": pack.arm, "seed": pack.seed}
         compare(where, manifest, about, whole=False)
         compare(where, pack.spec, {"study": study.name, "seed": pack.seed}, whole=False)
         compare(where, pack.spec["arm"], {"name": pack.arm}, whole=False)

@@ -157,6 +157,7 @@ def _judged(measured: Spec, now: Spec, where: str) -> Spec:
         raise BrokenLink(f"{where}: its cells are not those that were measured")
     for cell in measured["cells"]:
         _take(("grade", "floor"), today[cell["fingerprint"]], cell["scenario"])
+    _take(("study",), now, measured)
     _take(("evidence",), now["arm"], measured["arm"])
     _take(("patterns",), now["arm"]["engine"], measured["arm"]["engine"])
     return measured

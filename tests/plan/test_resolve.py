@@ -117,6 +117,21 @@ def test_every_study_of_this_repository_resolves(path):
     assert resolve(ROOT, path.stem).sessions
 
 
+def test_an_archive_may_be_a_copy_of_what_another_study_measured(tmp_path):
+    root = write_repository(tmp_path)
+    measured = resolve(root, "tiny").sessions
+    for session in measured:
+        arm, seed, fp = session.key
+        pack = root / f"results/kept/raw/{arm}/seed-{seed}/{fp}"
+        pack.mkdir(parents=True)
+        (pack / "manifest.json").write_text(json.dumps({"spec": session.spec.model_dump()}))
+    text = (root / "config/studies/tiny.yaml").read_text()
+    (root / "config/studies/kept.yaml").write_text(f"{text}\narchived: true\n")
+    kept = resolve(root, "kept").sessions
+    assert [session.key for session in kept] == [session.key for session in measured]
+    assert {session.spec.study for session in kept} == {"kept"}
+
+
 def test_an_archived_study_speaks_only_of_arms_that_were_measured(tmp_path):
     gates = [
         f"{{arm: {arm}, against: {against}, metric: output_rate, scenario: essays@1, at_least: 0}}"

@@ -12,13 +12,15 @@ from specdock.plan.spec import PeersSpec, SessionSpec
 def archived(root: Path, name: str, study: Study) -> Plan:
     """The plan of an archived study: the sessions that its committed manifests state.
 
-    Config and code may have moved on since it was measured; they no longer decide its paths. Arms
+    They may have been measured under another study's name, of which this one keeps a copy. Config
+    and code may have moved on since it was measured; they no longer decide its paths. Arms
     that were planned and never measured are left out, of roles, chain and gates, too.
     """
     found = [
-        Session(SessionSpec.model_validate(json.loads(path.read_text("utf-8"))["spec"]), fp)
+        Session(measured.model_copy(update={"study": name}), fp)
         for path in sorted((root / "results" / name).glob("raw/*/*/*/manifest.json"))
         for fp in [path.parent.name]
+        for measured in [SessionSpec.model_validate(json.loads(path.read_text("utf-8"))["spec"])]
     ]
     if not found:
         file = f"config/studies/{name}.yaml"

@@ -122,7 +122,8 @@ class SessionSpec(Model):
         """What was measured, with what config says now of how to judge it.
 
         A grade, a floor, an arm's evidence and an engine's log patterns decide no raw row, so they
-        are in no fingerprint, and may change after a session was measured.
+        are in no fingerprint, and may change after a session was measured; so may the name of the
+        study, of which an archive is a copy.
         """
         today = {cell.fingerprint: cell.scenario for cell in now.cells}
         cells = []
@@ -132,7 +133,7 @@ class SessionSpec(Model):
             cells.append(cell.model_copy(update={"scenario": scenario}))
         engine = self.arm.engine.model_copy(update={"patterns": now.arm.engine.patterns})
         arm = self.arm.model_copy(update={"engine": engine, "evidence": now.arm.evidence})
-        return self.model_copy(update={"arm": arm, "cells": cells})
+        return self.model_copy(update={"study": now.study, "arm": arm, "cells": cells})
 
 
 class PeersSpec(Model):
