@@ -55,7 +55,14 @@ include: "rules/plan.smk"
 include: "rules/pins.smk"
 include: "rules/environments.smk"
 include: "rules/checks.smk"
-include: "rules/runs.smk"
+
+
+# What an archive measured is a source, which nothing makes again.
+if not plan.study.archived:
+
+    include: "rules/runs.smk"
+
+
 include: "rules/grades.smk"
 include: "rules/tables.smk"
 include: "rules/claims.smk"

@@ -121,9 +121,10 @@ def test_a_mistake_in_config_ends_before_the_graph(measured, old, new, words):
     assert "Traceback" not in done.stderr
 
 
-def test_an_archived_study_measures_nothing_whatever_config_says_now(tmp_path):
+@pytest.mark.parametrize("copied", [("raw", "specs", "grades"), ("raw", "grades")])
+def test_an_archived_study_measures_nothing_whatever_config_says_now(tmp_path, copied):
     root = clone(tmp_path)
-    for kept in ("raw", "specs", "grades"):
+    for kept in copied:
         shutil.copytree(ROOT / "results/two-cores" / kept, root / "results/two-cores" / kept)
     edit(root, "config/engines.yaml", "--seed: 0", "--seed: 1")
     jobs = planned_jobs(root, "article", "--config", "study=two-cores")
