@@ -20,7 +20,7 @@ def check_seal(study: Study) -> Iterator[str]:
     needed = {f"{study.shown}/plan.json"}
     for pack in study.packs:
         needed |= {f"{pack.shown}/{name}" for name in ("manifest.json", *pack.manifest["files"])}
-        needed.add(f"{study.shown}/specs/{pack.arm}/seed-{pack.seed}.{pack.fp}.json")
+        needed.add(pack.spec_file)
     there = {path for path in study.folder.rglob("*") if path.is_file()}
     # Snakemake's own marks and prints of the page, which a browser writes anew, are no results.
     there = {path for path in there if path.suffix != ".pdf" and not path.name.startswith(".")}

@@ -123,8 +123,9 @@ class Pack:
         self.study, self.shown, self.arm, self.seed, self.fp = study, shown, arm, seed, fp
         self.path = study.root / shown
         self.manifest = read_json(self.path / "manifest.json")
-        now = f"specs/{arm}/seed-{seed}.{fp}.json"
-        self.spec = _judged(_spec(self.manifest["spec"]), _spec(read_json(study.folder / now)), now)
+        self.spec_file = f"{study.shown}/specs/{arm}/seed-{seed}.{fp}.json"
+        now = _spec(read_json(study.root / self.spec_file))
+        self.spec = _judged(_spec(self.manifest["spec"]), now, self.spec_file)
         self.scenarios = {c["fingerprint"]: c["scenario"] for c in self.spec["cells"]}
 
     @cached_property

@@ -94,7 +94,7 @@ def _theirs(
     scenario, bench = cell.scenario, serving.bench
     serving.bench.progress.cell(f"{scenario.id}, {client.name}", scenario.requests)
     serving.empty_caches()
-    serving.warm_up(cell, bench.prompts(cell)[scenario.requests :][: scenario.warmups])
+    serving.warm_up(cell)
     texts = {"before": serving.metrics()}
     start = datetime.now(UTC)
     load = load_of(serving, cell, client)

@@ -83,12 +83,9 @@ async def measure_cell(
     Raises `CellFailed` if any request failed.
     """
     _check_prompts(prompts, plan)
-    warming = prompts[plan.requests :][: plan.warmups]
-    warmup = _Phase("warmup", warming, plan.warmup_body, plan)
-    await warmup.run(base_url, lambda requests, tokens: None)
-    warmup.check(warmup.rows(zero=warmup.opened))
+    warmup = await warm_up(base_url, prompts, plan)
     on_window("before")
-    measured = _Phase("measured", prompts[: plan.requests], plan.body, plan)
+    measured = Phase("measured", prompts[: plan.requests], plan.body, plan)
     await measured.run(base_url, on_progress)
     rows = warmup.rows(zero=measured.opened) + measured.rows(zero=measured.opened)
     measured.check(rows)
@@ -100,6 +97,14 @@ async def measure_cell(
         client_cpu=measured.cpu,
         loop_lag=measured.lag * 1000,
     )
+
+
+async def warm_up(base_url: str, prompts: Sequence[Prompt], plan: CellPlan) -> "Phase":
+    """Sends the warm-ups of a cell, as `measure_cell` does; raises `CellFailed` if one failed."""
+    warmup = Phase("warmup", prompts[plan.requests :][: plan.warmups], plan.warmup_body, plan)
+    await warmup.run(base_url, lambda requests, tokens: None)
+    warmup.check(warmup.rows(zero=warmup.opened))
+    return warmup
 
 
 def _check_prompts(prompts: Sequence[Prompt], plan: CellPlan) -> None:
@@ -119,7 +124,7 @@ def _check_prompts(prompts: Sequence[Prompt], plan: CellPlan) -> None:
             )
 
 
-class _Phase:
+class Phase:
     """The closed loop over one list of prompts, with the client's own cost and lag."""
 
     def __init__(self, name: str, prompts: Sequence[Prompt], body: dict[str, Any], plan: CellPlan):

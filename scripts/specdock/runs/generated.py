@@ -58,10 +58,9 @@ def measure_generated(
 def _measure(serving: Serving, cell: CellSpec, environment: BuiltEnvironment) -> FinishedCell:
     scenario, client = cell.scenario, cell.scenario.load_generator
     load = load_of(serving, cell, client)
-    warmups = serving.bench.prompts(cell)[scenario.requests :][: scenario.warmups]
     serving.bench.progress.cell(scenario.id, scenario.requests)
     serving.empty_caches()
-    warm = serving.warm_up(cell, warmups)
+    warm = serving.warm_up(cell)
     texts = {"before": serving.metrics()}
     exports = (serving.folder / f"export-{cell.fingerprint}").relative_to(serving.bench.root)
     argv = drive(client, environment.python, load, exports, serving.bench.root)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,8 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from specdock.engines.contract import Adapter, Placed
 from specdock.plan.spec import CellSpec, SessionSpec
 from specdock.runs.bfcl import BfclPlan
-from specdock.runs.client import CellFailed
-from specdock.runs.exchange import Exchange, open_session, request_body
+from specdock.runs.client import CellFailed, CellPlan, warm_up
 from specdock.runs.power import PowerSampler
 from specdock.runs.progress import Progress
 from specdock.runs.requests import RequestRow, as_table
@@ -85,26 +84,26 @@ class Serving:
             rows=[],
         )
 
-    def warm_up(self, cell: CellSpec, prompts: Sequence[Prompt]) -> list[RequestRow]:
-        """Sends prompts as our client's warm-up does; times are on its monotonic clock.
+    def plan(self, cell: CellSpec) -> CellPlan:
+        """How our client measures a cell here."""
+        scenario, adapter = cell.scenario, self.bench.adapter
+        return CellPlan(
+            streams=scenario.streams,
+            requests=scenario.requests,
+            warmups=scenario.warmups,
+            body=adapter.body(self.spec.arm, scenario),
+            warmup_body=adapter.body(self.spec.arm, scenario.warmup),
+            seed=self.spec.seed,
+            request_timeout=scenario.request_timeout,
+        )
+
+    def warm_up(self, cell: CellSpec) -> list[RequestRow]:
+        """Sends the warm-ups of a cell for another client; times are on our monotonic clock.
 
         Raises `CellFailed` if one of them fails.
         """
-        scenario = cell.scenario
-        body = self.bench.adapter.body(self.spec.arm, scenario.warmup)
-        exchanges = [
-            Exchange(number, prompt, request_body(body, prompt, self.spec.seed))
-            for number, prompt in enumerate(prompts)
-        ]
-        asyncio.run(
-            _closed_loop(
-                self.server.base_url, exchanges, scenario.streams, scenario.request_timeout
-            )
-        )
-        rows = [exchange.row("warmup", zero=0.0) for exchange in exchanges]
-        if failed := [row for row in rows if row.error]:
-            raise CellFailed(f"{len(failed)} warm-ups failed: {failed[0].error}", rows)
-        return rows
+        warming = warm_up(self.server.base_url, self.bench.prompts(cell), self.plan(cell))
+        return asyncio.run(warming).rows(zero=0.0)
 
     def table(self, cell: CellSpec, rows: list[RequestRow]) -> pa.Table:
         """Rows of a cell as they are kept."""
@@ -150,20 +149,6 @@ def served(spec: SessionSpec, bench: Bench, folders: Path) -> Iterator[Serving]:
         }
         (folder / "session.json").write_text(json.dumps(facts, indent=1), encoding="utf-8")
         yield Serving(folder, server, power, bench, spec)
-
-
-async def _closed_loop(
-    base_url: str, exchanges: list[Exchange], streams: int, timeout: float
-) -> None:
-    async with open_session(base_url) as session:
-        waiting = iter(exchanges)
-
-        async def stream(number: int) -> None:
-            for exchange in waiting:
-                exchange.stream, exchange.t_enqueue = number, time.monotonic()
-                await exchange.run(session, timeout)
-
-        await asyncio.gather(*map(stream, range(streams)))
 
 
 def _values(text: str, names: set[str]) -> dict[tuple, float]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from specdock.errors import SpecdockError
 from specdock.plan.spec import CellSpec, SessionSpec
 from specdock.runs.bfcl import measure_bfcl
-from specdock.runs.client import CellFailed, CellMeasurement, CellPlan, measure_cell
+from specdock.runs.client import CellFailed, CellMeasurement, measure_cell
 from specdock.runs.ledger import FinishedCell, Ledger
 from specdock.runs.serving import Bench, Serving, served
 
@@ -72,19 +72,9 @@ def measure_each(
 
 def ask(serving: Serving, cell: CellSpec, on_window: Callable[[str], None]) -> CellMeasurement:
     """Our client measures a cell; `on_window` as in `measure_cell`. Raises `CellFailed`."""
-    scenario, bench = cell.scenario, serving.bench
-    plan = CellPlan(
-        streams=scenario.streams,
-        requests=scenario.requests,
-        warmups=scenario.warmups,
-        body=bench.adapter.body(serving.spec.arm, scenario),
-        warmup_body=bench.adapter.body(serving.spec.arm, scenario.warmup),
-        seed=serving.spec.seed,
-        request_timeout=scenario.request_timeout,
-    )
-    prompts = bench.prompts(cell)
+    prompts, report = serving.bench.prompts(cell), serving.bench.progress.request
     return asyncio.run(
-        measure_cell(serving.server.base_url, prompts, plan, bench.progress.request, on_window)
+        measure_cell(serving.server.base_url, prompts, serving.plan(cell), report, on_window)
     )
 
 
