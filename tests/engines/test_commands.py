@@ -139,6 +139,13 @@ def test_steps_are_asked_for_from_the_version_that_has_them(placed):
     assert command_of(placed, "vllm-0.32.0", speculation)[flag] == "detailed"
 
 
+def test_the_arms_of_an_environment_share_what_vllm_compiles(placed):
+    for engine in ("vllm-0.27.1", "vllm-0.32.0", "vllm-0.33.0"):
+        variables = ADAPTERS["vllm"].variables(arm(engine), placed)
+        for cache in ("VLLM_CACHE_ROOT", "TRITON_CACHE_DIR"):
+            assert Path(variables[cache]).parent == placed.cache
+
+
 def test_kv_memory_is_bytes_for_a_card_and_whole_gibibytes_for_a_processor(placed):
     serve = {"kv_cache_gib": 1.5}
     assert command_of(placed, "vllm-0.33.0", None, serve)["--kv-cache-memory-bytes"] == "1610612736"

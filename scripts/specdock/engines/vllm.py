@@ -37,8 +37,15 @@ class VLLM:
         return [*module, *as_arguments(flags | arm.serve.flags)]
 
     def variables(self, arm: ArmSpec, placed: Placed) -> dict[str, str]:
-        """The engine's and the arm's variables; compiled kernels are kept per environment."""
-        caches = {"VLLM_CACHE_ROOT": str(placed.cache / "vllm")}
+        """The engine's and the arm's variables; compiled kernels are kept per environment.
+
+        Left alone, vLLM keeps Triton's kernels with each compiled graph, and every arm compiles
+        those of the target anew.
+        """
+        caches = {
+            "VLLM_CACHE_ROOT": str(placed.cache / "vllm"),
+            "TRITON_CACHE_DIR": str(placed.cache / "triton"),
+        }
         # The CPU builds take whole GiB, and reserve nearly all memory when not told.
         asked = {
             name: str(round(value))
