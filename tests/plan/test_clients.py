@@ -61,6 +61,25 @@ def test_a_mistake_names_its_place_and_what_is_allowed(tmp_path, study, words):
         planned(tmp_path, study)
 
 
+@pytest.mark.parametrize(
+    ("study", "place"),
+    [
+        (STUDY + PEERS, "peers.arm"),
+        (GENERATED.replace("{client: gun}", "{client: gun, flags: {--concurrency: 1}}"), "client"),
+    ],
+)
+def test_a_target_that_keeps_its_tokenizer_to_itself_is_refused(tmp_path, study, place):
+    root = write_repository(tmp_path, study)
+    (root / "config/clients.yaml").write_text(CLIENTS)
+    models = root / "config/models.yaml"
+    models.write_text(models.read_text().replace('files: ["*"]', "files: [big-Q4.gguf]", 1))
+    with pytest.raises(ConfigError, match=rf"{place}\n.*plain, whose target big is a GGUF file"):
+        resolve(root, "tiny")
+    named = study.replace("--concurrency: 1", "--tokenizer: builtin")
+    (root / "config/studies/tiny.yaml").write_text(named.replace(PEERS, ""))
+    assert resolve(root, "tiny").sessions
+
+
 def test_an_unknown_metric_of_a_clients_definitions_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"config/clients.yaml: gun.definitions"):
         planned(tmp_path, STUDY + PEERS, CLIENTS.replace("tpot_median", "tpot"))

@@ -1,5 +1,6 @@
 """Cross-references of a study: every name it uses exists, and the engine version can do it."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from specdock.plan.models import (
@@ -9,6 +10,7 @@ from specdock.plan.models import (
     DataSet,
     Engine,
     EnvironmentSpec,
+    PackageSource,
     Scenario,
     Study,
 )
@@ -41,7 +43,11 @@ def check(
         problems += _scenario(file, f"scenarios.{index}", scenario, study, data_sets)
         path = f"scenarios.{index}.load_generator.client"
         problems += _load_generator(file, path, scenario, study, engines, clients)
+        if scenario.load_generator and "--tokenizer" not in scenario.load_generator.flags:
+            problems += _tokenizer(file, path, scenario.arms or study.arms, study, models)
     problems += _peers(file, study, clients, data_sets)
+    if study.peers is not None:
+        problems += _tokenizer(file, "peers.arm", [study.peers.arm], study, models)
     problems += _roles(file, study) + _gates(file, study) + _rest(file, study)
     problems += _published_drafters(root, file, study)
     for engine in {arm.engine for arm in study.arms.values()} & engines.keys():
@@ -257,6 +263,30 @@ def _peers(
         if peers.scenario in own and scenario.arms and peers.arm not in scenario.arms:
             problems.append(unknown_name(file, "peers.arm", peers.arm, scenario.arms))
     return problems
+
+
+def _tokenizer(
+    file: str, path: str, arms: Iterable[str], study: Study, models: dict[str, Checkpoint]
+) -> list[Problem]:
+    """Other people's clients load the target's tokenizer, which a GGUF file keeps inside."""
+    targets = {arm: study.arms[arm].target for arm in arms if arm in study.arms}
+    return [
+        Problem(
+            file,
+            path,
+            f"{arm}, whose target {target} is a GGUF file",
+            "arms whose target has its tokenizer beside the weights, or a load generator whose "
+            "flags name a --tokenizer: other clients load one",
+        )
+        for arm, target in targets.items()
+        if target in models and _is_gguf(models[target])
+    ]
+
+
+def _is_gguf(checkpoint: Checkpoint) -> bool:
+    source = checkpoint.source
+    names = source.members if isinstance(source, PackageSource) else source.files
+    return checkpoint.convert is None and any(name.endswith(".gguf") for name in names)
 
 
 def _named_clients(study: Study) -> set[str]:
