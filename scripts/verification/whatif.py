@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from verification.cells import drafts_of
 from verification.measured import behind, logs, role, seeds_and_basis, spelled
 from verification.speed import at, fine_grid, turning_point
 from verification.statistics import between, level
@@ -42,8 +43,14 @@ def curves(study: Study) -> Iterator[Curve]:
             if (scenario.get("prompt_tokens") or 0) > scenario["max_tokens"]:
                 continue
             plain = logs(study, "output_rate", references[0], place)
+            # A step that a schedule shortens does not keep what was imposed on a whole one.
+            own = {arm: specs[arm]["speculation"] for _, arm in ordered}
+            whole = {
+                arm: drafts_of(told, scenario["streams"]) == (told.get("draft_tokens") or 0)
+                for arm, told in own.items()
+            }
             ran = [(n, arm, logs(study, "output_rate", arm, place)) for n, arm in ordered]
-            ran = [(n, arm, rates) for n, arm, rates in ran if rates]
+            ran = [(n, arm, rates) for n, arm, rates in ran if rates and whole[arm]]
             if ran and plain:
                 lengths, arms, rates = map(list, zip(*ran, strict=True))
                 named = ", ".join(arm for _, arm in ordered)

@@ -54,6 +54,17 @@ def test_an_arm_that_differs_in_more_is_on_no_curve(folder):
     assert {row["arms"] for row in placed(measured)} == {"keeps-2, keeps-4.5, keeps-6"}
 
 
+def test_a_step_that_a_schedule_shortens_is_on_no_curve(folder):
+    measured = measured_of(folder)
+    wanted = measured.plan["arms"]["keeps-3"]["speculation"]
+    wanted["schedule"] = {"1-4": wanted["draft_tokens"], "5-16": 1}
+    own = [row for row in what_if(measured) if row["arm"] == "keeps-3"]
+    assert {row["streams"] for row in own} == {1, 4}
+    wanted["schedule"] = {"1-16": 0}
+    assert not [row for row in what_if(measured) if row["arm"] == "keeps-3"]
+    assert "keeps-3" not in {row["arms"] for row in break_even(measured)}
+
+
 def test_plain_decoding_on_other_flags_is_said(folder):
     measured = measured_of(folder)
     measured.plan["arms"]["plain"]["serve"]["request_slots"] = 32

@@ -35,6 +35,7 @@ from specdock.claims.intervals import (
 )
 from specdock.claims.load import Crossing, crossing, interpolate
 from specdock.columns import column
+from specdock.plan.values import drafts_at
 from specdock.published.ledger import Figure, load_ledger
 
 MEASURED, INTERPOLATED, EXTRAPOLATED = "measured", "interpolated", "extrapolated"
@@ -210,15 +211,21 @@ def placed(measured: Measured) -> Iterator[dict]:
 
 
 def _curves(measured: Measured) -> Iterator[Curve]:
-    """Every family in every scenario that decodes, where plain decoding and one of its arms ran."""
+    """Every family in every scenario that decodes, where plain decoding and one of its arms ran.
+
+    A step that a schedule shortens does not keep what was imposed on a whole one, so arms are left
+    out where their schedule does that.
+    """
     references = measured.role("reference")
     if not references:
         return
     for family in _families(measured):
         for scenario in filter(measured.decodes, measured.scenarios):
+            streams = measured.scenarios[scenario]["streams"]
+            whole = [_drafts_whole(measured.plan["arms"][arm], streams) for arm in family]
             rates = measured.values("output_rate", family, [scenario])[:, 0]
             plain = measured.values("output_rate", references[:1], [scenario])[0, 0]
-            ran = ~np.isnan(rates).all(axis=1)
+            ran = ~np.isnan(rates).all(axis=1) & whole
             if not ran.any() or np.isnan(plain).all():
                 continue
             arms = [arm for arm, known in zip(family, ran, strict=True) if known]
@@ -248,6 +255,12 @@ def _families(measured: Measured) -> Iterator[list[str]]:
 def _same_but_length(one: Mapping, other: Mapping) -> bool:
     paths = {change.path for change in changed_factors(one, other)}
     return paths <= {"speculation.imposed_acceptance_length"}
+
+
+def _drafts_whole(arm: Mapping, streams: int) -> bool:
+    wanted = arm["speculation"]
+    drafts = wanted.get("draft_tokens")
+    return drafts_at(streams, drafts, wanted.get("schedule")) == drafts
 
 
 def _imposed(arm: Mapping) -> float | None:
