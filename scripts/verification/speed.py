@@ -239,12 +239,14 @@ def turning_point(gaps: list[tuple[float, Row]]) -> Row:
 def sweep(study: Study) -> Iterator[Row]:
     """Output rate of arms in the role `sweep` over that of the arm named beside them."""
     band = math.log1p(study.plan["band"].get("output_rate", 0.0))
-    for row in study.table("claims/sweep.parquet"):
+    table = study.table("claims/sweep.parquet")
+    for row in table:
         arm, against, scenario = row["arm"], row["against"], row["scenario"]
-        varied = [against, *role(study, "sweep")]
-        values = [logs(study, "output_rate", name, scenario) for name in varied]
-        found = between(values[varied.index(arm)], values[0])
-        ran = [list(own.values()) for own in values if own]
+        beside = [(r["arm"], r["against"]) for r in table if r["scenario"] == scenario]
+        pooled = {name for pair in beside for name in pair}
+        values = {name: logs(study, "output_rate", name, scenario) for name in pooled}
+        found = between(values[arm], values[against])
+        ran = [list(own.values()) for own in values.values() if own]
         freedom = sum(len(own) - 1 for own in ran)
         noise = None
         if freedom:

@@ -22,6 +22,7 @@ from specdock.claims.arguments.contrasts import contrasts
 from specdock.claims.arguments.limit import limit
 from specdock.claims.arguments.load import crossings
 from specdock.claims.arguments.measured import Measured
+from specdock.claims.arguments.sweep import sweep
 from specdock.claims.build import build_claims
 
 BANDWIDTH = """no-machine/memory-bandwidth:
@@ -266,6 +267,25 @@ def test_the_sweep_is_held_against_the_arm_that_it_varies_and_sorted_by_effect(w
     assert all(0 < row["noise"] < 0.1 for row in rows)
     short = next(row for row in rows if row["arm"] == "short")
     assert short["changes"] == "speculation.draft_tokens: 5 → 3"
+
+
+def test_a_swept_arm_on_another_engine_stands_beside_that_engines_plain_decoding(whole):
+    measured = measured_of(whole)
+    arms = measured.plan["arms"]
+    for arm, like in (("short", "plain"), ("scheduled", "ngram")):
+        arms[arm] = json.loads(json.dumps(arms[like])) | {"engine_name": "another"}
+    measured.plan["roles"] = {"reference": "plain", "sweep": ["short", "scheduled", "ngram"]}
+    rows = {row["arm"]: row for row in sweep(measured) if row["scenario"] == "essays@4"}
+    assert {arm: row["against"] for arm, row in rows.items()} == {
+        "short": "plain",
+        "scheduled": "short",
+        "ngram": "plain",
+    }
+    assert "engine_name" not in rows["scheduled"]["changes"]
+    rate = measured.values("output_rate", ["scheduled", "short"], ["essays@4"])[:, 0]
+    assert rows["scheduled"]["effect"] == pytest.approx(
+        np.exp(np.nanmean(np.log(rate[0]) - np.log(rate[1])))
+    )
 
 
 # Arms that ask a question of their own

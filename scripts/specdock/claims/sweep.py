@@ -1,5 +1,6 @@
-"""What each knob did: arms one factor away from a base, by size of effect, against the noise."""
+"""What each knob did: arms beside the arms that they vary, by size of effect, and the noise."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -24,15 +25,19 @@ class Sweep(NamedTuple):
 
 
 def sweep(
-    arms: list[str], values: ArrayLike, base: ArrayLike, band: float, higher_is_better: bool | None
+    values: Mapping[str, ArrayLike],
+    bases: Mapping[str, str],
+    band: float,
+    higher_is_better: bool | None,
 ) -> Sweep:
-    """Effects of the arms against the base; values [arms, runs], base [runs], NaN for missing.
+    """Effects of arms, each against its base of `bases`; values [runs] by arm, NaN for missing.
 
-    The noise band pools the arms' variances on the log scale (one-way analysis of variance), so it
-    is steadier than any arm's own interval; each row's interval is still its own.
+    The noise band pools the variances of all arms on the log scale (one-way analysis of variance),
+    so it is steadier than any arm's own interval; each row's interval is still its own.
     """
-    values, base = np.asarray(values, dtype=float), np.asarray(base, dtype=float)
-    found = ratio(values, base)
+    arms = list(bases)
+    runs = {arm: np.asarray(own, dtype=float) for arm, own in values.items()}
+    found = ratio(np.stack([runs[a] for a in arms]), np.stack([runs[bases[a]] for a in arms]))
     effects = pd.DataFrame(
         {
             "arm": arms,
@@ -44,7 +49,8 @@ def sweep(
             "verdict": verdicts(found, band, higher_is_better),
         }
     ).sort_values("value", key=lambda column: -np.abs(np.log(column)), ignore_index=True)
-    return Sweep(effects, _noise(np.vstack([base, values])))
+    pooled = dict.fromkeys([*bases.values(), *arms])
+    return Sweep(effects, _noise(np.stack([runs[arm] for arm in pooled])))
 
 
 def _noise(values: np.ndarray) -> float:

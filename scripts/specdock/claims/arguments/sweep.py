@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from specdock.claims.arguments.bill import without_speculation
 from specdock.claims.arguments.chain import described
 from specdock.claims.arguments.measured import BEHIND, Measured, number, with_interval
 from specdock.claims.decomposition import changed_factors, factors
@@ -31,38 +32,48 @@ _BASES = ("candidate", "served", "matched", "incumbent", "control", "reference")
 
 
 def sweep(measured: Measured) -> Iterator[dict]:
-    """Rows of `SWEEP`, for scenarios that the base and at least one of its variations ran."""
+    """Rows of `SWEEP`, for scenarios that a base and at least one of its variations ran."""
     varied = measured.role("sweep")
     base = _base(measured, varied)
     if base is None:
         return
     specs = measured.plan["arms"]
     band = measured.plan["band"].get("output_rate", 0.0)
+    bases = {arm: _own_base(measured, arm, base) for arm in varied}
+    names = [*dict.fromkeys([base, *varied])]
     for scenario in measured.scenarios:
-        values = measured.values("output_rate", [base, *varied], [scenario])[:, 0]
-        ran = ~np.isnan(values).all(axis=1)
-        if not ran[0] or not ran[1:].any():
+        values = measured.values("output_rate", names, [scenario])[:, 0]
+        ran = {arm: own for arm, own in zip(names, values, strict=True) if not np.isnan(own).all()}
+        beside = {arm: own for arm, own in bases.items() if arm in ran and own in ran}
+        if not beside:
             continue
-        arms = [arm for arm, known in zip(varied, ran[1:], strict=True) if known]
-        better = METRICS["output_rate"].higher_is_better
-        found = effects_of(arms, values[1:][ran[1:]], values[0], band, better)
+        found = effects_of(ran, beside, band, METRICS["output_rate"].higher_is_better)
         for rank, row in enumerate(found.effects.itertuples(), 1):
+            against = beside[row.arm]
             yield {
                 "scenario": scenario,
                 "rank": rank,
                 "arm": row.arm,
-                "against": base,
+                "against": against,
                 "effect": number(row.value),
                 "effect_low": number(row.low),
                 "effect_high": number(row.high),
                 "noise": number(found.noise),
-                **described(changed_factors(specs[base], specs[row.arm])),
+                **described(changed_factors(specs[against], specs[row.arm])),
                 "verdict": row.verdict,
                 "seeds": row.runs,
                 "basis": row.basis,
                 "reason": "one engine start: no interval exists" if row.runs == 1 else None,
-                **measured.behind([row.arm, base], [scenario]),
+                **measured.behind([row.arm, against], [scenario]),
             }
+
+
+def _own_base(measured: Measured, arm: str, base: str) -> str:
+    """The base; where that is plain decoding, plain decoding on this arm's own engine and flags."""
+    if measured.speculates(base):
+        return base
+    known = [base, *measured.role("sweep")]
+    return without_speculation(measured, arm, known) or base
 
 
 def _base(measured: Measured, varied: list[str]) -> str | None:
