@@ -143,7 +143,7 @@ def energy(samples: list[Row], begin: float, wall: float) -> Row:
     """Energy of a window by the board's counter and by the trapezoid rule over its samples."""
     end = begin + wall
     names = ("power", "energy_counter", "energy_trapezoid", "energy_coverage", "peak_memory")
-    found: Row = dict.fromkeys(names)
+    found: Row = dict.fromkeys((*names, "card_busy"))
     if not samples:
         return found
     timed = [(sample["time"].timestamp(), sample) for sample in samples]
@@ -163,8 +163,11 @@ def energy(samples: list[Row], begin: float, wall: float) -> Row:
     if covered:
         found["energy_trapezoid"] = joules
         found["power"] = joules / (found["energy_coverage"] * wall)
-    memory = [s["memory"] for t, s in timed if begin <= t <= end and s["memory"] is not None]
+    inside = [sample for t, sample in timed if begin <= t <= end]
+    memory = [sample["memory"] for sample in inside if sample["memory"] is not None]
+    busy = [s["utilisation"] for s in inside if s["utilisation"] is not None]
     found["peak_memory"] = max(memory, default=None)
+    found["card_busy"] = fmean(busy) / 100 if busy else None
     return found
 
 

@@ -41,8 +41,9 @@ METRICS = {
     "tokens_per_joule": Metric("tokens per joule", True, "tok/J", "energy.counter"),
     "joules_per_request": Metric("energy per request", False, "J", "energy.counter"),
     "peak_memory": Metric("peak memory", False, "MiB", "memory.peak"),
+    "card_busy": Metric("share of time in which the card ran a kernel", None, "", "card.busy"),
 }
-COMPARED_BY_DIFFERENCE = {"accuracy", "correct", "acceptance_rate"}
+COMPARED_BY_DIFFERENCE = {"accuracy", "correct", "acceptance_rate", "card_busy"}
 COMPARED_WITH = ("reference", "incumbent", "matched", "control", "candidate")
 POWER, MOST_SEEDS = 0.8, 50
 

@@ -222,12 +222,23 @@ def test_counter_and_samples_of_a_real_card_agree():
     assert energy.trapezoid == pytest.approx(20 * energy.mean_power)
     assert energy.counter == pytest.approx(energy.trapezoid, rel=0.01)
     assert energy.peak_memory == 615
+    assert energy.busy == 0.0
+
+
+def test_the_card_is_busy_for_the_mean_of_what_its_samples_say():
+    samples = real_samples()
+    told = pa.array([None, 50, 100] + [100] * (samples.num_rows - 3), pa.int32())
+    place = samples.schema.get_field_index("utilisation")
+    samples = samples.set_column(place, samples.schema.field(place), told)
+    first = samples["time"][0].as_py()
+    three = (samples["time"][2].as_py() - first).total_seconds()
+    assert window_energy(samples, first, three).busy == pytest.approx(0.75)
 
 
 def test_a_window_without_samples_has_no_energy():
     late = window_energy(real_samples(), datetime.fromtimestamp(1795969999, UTC), 20.0)
     assert (late.counter, late.trapezoid, late.coverage, late.mean_power) == (None, None, 0, None)
-    assert late.peak_memory is None
+    assert (late.peak_memory, late.busy) == (None, None)
     assert window_energy(POWER_SCHEMA.empty_table(), datetime.now(UTC), 20.0) is None
 
 

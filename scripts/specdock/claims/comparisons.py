@@ -18,7 +18,7 @@ from specdock.claims.verdicts import seeds_to_decide, verdicts
 from specdock.tables.schema import METRICS
 
 # Metrics that are shares or counts and may be zero: compared by difference.
-_BY_DIFFERENCE = {"accuracy", "correct", "acceptance_rate"}
+_BY_DIFFERENCE = {"accuracy", "correct", "acceptance_rate", "card_busy"}
 
 
 def scale_of(metric: str) -> Scale:

@@ -99,7 +99,8 @@ class WindowEnergy:
     """Energy of a window, measured twice: J by the counter and by integrated samples.
 
     `coverage` is the share of the window that samples cover, `mean_power` in W over that share,
-    `peak_memory` in MiB. None is what the card or its samples cannot tell.
+    `peak_memory` in MiB, `busy` the mean share of time in which a kernel ran. None is what the card
+    or its samples cannot tell.
     """
 
     counter: float | None
@@ -107,6 +108,7 @@ class WindowEnergy:
     coverage: float
     mean_power: float | None
     peak_memory: float | None
+    busy: float | None
 
 
 def window_energy(samples: pa.Table, start: datetime, wall: float) -> WindowEnergy | None:
@@ -115,7 +117,8 @@ def window_energy(samples: pa.Table, start: datetime, wall: float) -> WindowEner
         return None
     seconds = samples["time"].cast(pa.int64()).to_numpy() / 1e6
     begin, end = start.timestamp(), start.timestamp() + wall
-    memory = _floats(samples["memory"])[(seconds >= begin) & (seconds <= end)]
+    inside = (seconds >= begin) & (seconds <= end)
+    memory, busy = (_floats(samples[name])[inside] for name in ("memory", "utilisation"))
     joules, coverage = energy_by_trapezoid(
         seconds, _floats(samples["power"]), begin, end, MAX_GAP_SECONDS
     )
@@ -125,6 +128,7 @@ def window_energy(samples: pa.Table, start: datetime, wall: float) -> WindowEner
         coverage=coverage,
         mean_power=joules / (coverage * wall) if coverage else None,
         peak_memory=float(np.nanmax(memory)) if np.isfinite(memory).any() else None,
+        busy=float(np.nanmean(busy)) / 100 if np.isfinite(busy).any() else None,
     )
 
 

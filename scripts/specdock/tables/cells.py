@@ -189,4 +189,5 @@ def _energy(energy: WindowEnergy | None, tokens: int, requests: int) -> dict:
         "tokens_per_joule": tokens / joules if joules else None,
         "joules_per_request": joules / requests if joules and requests else None,
         "peak_memory": energy.peak_memory,
+        "card_busy": energy.busy,
     }

@@ -84,6 +84,7 @@ CELLS = pa.schema(
         column("tokens_per_joule", pa.float64(), "completion tokens over counter energy", "tok/J"),
         column("joules_per_request", pa.float64(), "counter energy over requests", "J"),
         column("peak_memory", pa.float64(), "largest memory in use on the card", "MiB"),
+        column("card_busy", pa.float64(), "mean share of time in which a kernel ran, by the card"),
         column("client_cpu", pa.float64(), "client CPU time over wall time"),
         column("loop_lag", pa.float64(), "largest delay of the client's event loop", "ms"),
         column(
@@ -205,4 +206,5 @@ METRICS: dict[str, Metric] = {
     "tokens_per_joule": Metric("tokens per joule", "tok/J", True, "energy.counter", 2),
     "joules_per_request": Metric("energy per request", "J", False, "energy.counter", 1),
     "peak_memory": Metric("peak memory", "MiB", False, "memory.peak", 0),
+    "card_busy": Metric("share of time in which the card ran a kernel", "", None, "card.busy", 3),
 }
