@@ -1,3 +1,5 @@
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from conftest import TEMPLATES
 from synthetic_study import SyntheticStudy
@@ -182,6 +184,23 @@ def test_settings_print_as_they_were_written(fill):
     )
     numbers = [register.find(part) for part in text.split()]
     assert [n.text(n.digits) for n in numbers] == ["3 %", "0.85", "1, 2, 3", "no"]
+
+
+def test_an_order_of_starts_that_no_seed_drew_is_said(tmp_path):
+    folder = SyntheticStudy().write(tmp_path)
+    said = "did not follow the order that the seeds draw"
+
+    def article() -> str:
+        render(Study(folder, tmp_path), TEMPLATES, folder / "article")
+        return (folder / "article/article.md").read_text("utf-8")
+
+    assert said not in article()
+    path = folder / "tables/sessions.parquet"
+    table = pq.read_table(path)
+    backwards = table["started_at"].take(pa.array(range(table.num_rows - 1, -1, -1)))
+    place = table.schema.get_field_index("started_at")
+    pq.write_table(table.set_column(place, table.schema.field(place), backwards), path)
+    assert said in article()
 
 
 def test_facts_come_with_their_quotation(tmp_path, fill):

@@ -1,6 +1,7 @@
 """What was configured, and what the engine made of it: plan values, session facts, log evidence."""
 
 import json
+from operator import itemgetter
 from statistics import mean
 from typing import get_args
 
@@ -59,6 +60,13 @@ class Settings:
         """Whether two arms were given the same memory and request slots, for conditions."""
         given = [each.spec["serve"] for each in (arm, other)]
         return all(given[0].get(key) == given[1].get(key) for key in BUDGET)
+
+    def in_seeded_order(self) -> bool:
+        """Whether engines were started in the order that the seeds draw, for conditions; what was
+        started several times counts by the first."""
+        starts = sorted(self._study.sessions.values(), key=itemgetter("started_at"))
+        places = [*dict.fromkeys(row["order"] for row in starts)]
+        return places == sorted(places)
 
     def started(
         self,
