@@ -5,10 +5,12 @@ import math
 from pathlib import Path
 
 import pytest
-from conftest import Rendered, rendered
+from conftest import TEMPLATES, Rendered, rendered
 from synthetic_study import CARD, IMPOSED, STEP_COST, SyntheticStudy
 from test_arguments import claims_again, measured_of, rewrite, rows_of
 
+from specdock.article.render import render
+from specdock.article.study import Study
 from specdock.claims.arguments.limit import limit
 from specdock.claims.arguments.whatif import break_even, placed, what_if
 
@@ -202,6 +204,22 @@ def test_the_figure_has_its_curve_as_data(article):
     assert len(lines) == 1 + 4 * len(STEP_COST)
     first = dict(zip(lines[0].split(","), lines[1].split(","), strict=True))
     assert first["x"] == "2.0" and float(first["value"]) == pytest.approx(2 / 1.5, rel=0.05)
+
+
+def test_a_concurrency_has_one_panel_in_which_an_arm_alone_is_named(tmp_path):
+    folder = SyntheticStudy(**IMPOSED).write(tmp_path)
+    plan = json.loads((folder / "plan.json").read_text("utf-8"))
+    plan["arms"]["keeps-3"]["serve"]["request_slots"] = 32
+    (folder / "plan.json").write_text(json.dumps(plan))
+    claims_again(folder)
+    render(Study(folder, tmp_path), TEMPLATES, folder / "article")
+    drawn = (folder / "article/figures/what-if.svg").read_text("utf-8")
+    assert drawn.count("imposed acceptance length") == len(STEP_COST)
+    assert drawn.count(">keeps-3<") == len(STEP_COST) and ">keeps-2<" not in drawn
+
+
+def test_a_page_of_imposed_acceptance_is_called_synthetic_from_the_first_section_on(article):
+    assert "All of it is synthetic" in section(article, "The finding")
 
 
 def test_every_number_of_the_section_is_synthetic(article):

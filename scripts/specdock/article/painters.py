@@ -88,10 +88,13 @@ def paint_lines(y_label: str) -> Callable[[Axes, Panel], None]:
 
 
 def paint_curve(
-    y_label: str, published: dict[str, list[tuple[float, float, float]]]
+    y_label: str,
+    families: dict[str, str],
+    published: dict[str, list[tuple[float, float, float]]],
 ) -> Callable[[Axes, Panel], None]:
-    """A metric along a rising one, the reference as a level; `published` are bars by panel: where
-    they stand, their lower end and their upper end."""
+    """A metric along a rising one, the reference as a level; arms of one family are joined, and an
+    arm alone in its own is named. `published` are bars by panel: where they stand, their lower end
+    and their upper end."""
 
     def paint(axes: Axes, panel: Panel) -> None:
         _frame(axes, panel.title, panel.x_label)
@@ -102,12 +105,16 @@ def paint_curve(
             axes.plot(
                 (place, place), (low, high), color=FAINT, lw=6, solid_capstyle="butt", zorder=0
             )
-        points = sorted((mark.x.value, mark.number.value) for mark in panel.marks)
-        axes.plot(*zip(*points, strict=True), color=SOFT, lw=1, zorder=2)
-        for mark in panel.marks:
+        joined: dict[str, list[Mark]] = {}
+        for mark in sorted(panel.marks, key=lambda mark: mark.x.value):
+            joined.setdefault(families[mark.arm], []).append(mark)
             _point(axes, mark)
+        for marks in joined.values():
+            points = [(mark.x.value, mark.number.value) for mark in marks]
+            axes.plot(*zip(*points, strict=True), color=SOFT, lw=1, zorder=2)
         tops = [mark.number.high or mark.number.value for mark in panel.marks]
         axes.set_ylim(0, 1.1 * max([*tops, *(high for *_, high in bars)]))
+        _name_points(axes, [marks[0] for marks in joined.values() if len(marks) == 1])
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.yaxis.set_major_locator(MaxNLocator(4))
 
@@ -182,16 +189,18 @@ def _rows(axes: Axes, panel: Panel) -> None:
 
 
 def _name_points(axes: Axes, marks: list[Mark]) -> None:
-    """Names beside the dots, alternating above and below so that neighbours stay apart."""
-    ordered = sorted(marks, key=lambda mark: (mark.x.value, mark.number.value))
-    for position, mark in enumerate(ordered):
+    """Names above the dots, or below where the nearest neighbour stands higher."""
+    for mark in marks:
+        others = [other for other in marks if other is not mark]
+        beside = min(others, key=lambda other: abs(other.x.value - mark.x.value), default=mark)
+        above = mark.number.value >= beside.number.value
         axes.annotate(
             mark.arm,
             (mark.x.value, mark.number.value),
-            xytext=(0, 9 if position % 2 == 0 else -9),
+            xytext=(0, 9 if above else -9),
             textcoords="offset points",
             ha="center",
-            va="bottom" if position % 2 == 0 else "top",
+            va="bottom" if above else "top",
             fontsize=7.5,
             color=mark.colour,
         )

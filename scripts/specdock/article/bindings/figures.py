@@ -156,29 +156,28 @@ class Figures:
         return draw(name, "Effects on the output rate", panels, paint_effects(noise), height, [])
 
     def _what_if(self, name: str) -> Figure | None:
-        """A panel a scenario and family; what was published stands in it at its acceptance."""
+        """A panel a scenario; what was published stands in it at its acceptance."""
         claims = Claims(self._names)
-        families = {row["arms"] for row in self._study.arguments["what_if"]}
         panels, published = [], {}
-        for curve in claims.claims("break_even"):
-            where = {"scenario": curve.scenario, "arms": curve.exact("arms")}
-            title = curve.scenario.title
-            title += f": {where['arms']}" if len(families) > 1 else ""
+        families = {row["arm"]: row["arms"] for row in self._study.arguments["what_if"]}
+        for scenario in self._study.scenarios.values():
             marks = []
-            for row in claims.claims("what_if", **where):
+            for row in claims.claims("what_if", scenario=scenario):
                 length, speed_up = row.show("length").number, row.show("speed_up", "times").number
                 for number in (length, speed_up):
                     self._names.register.use(number)
                 marks.append(Mark(row.arm.name, self._colour(row.arm.name), speed_up, length))
-            panels.append(Panel(title, marks, 1.0, "imposed acceptance length, tokens"))
-            published[title] = [
+            if marks:
+                label = "imposed acceptance length, tokens"
+                panels.append(Panel(scenario.title, marks, 1.0, label))
+            published[scenario.title] = [
                 tuple(map(row.exact, ("length", "published_low", "published_high")))
-                for row in claims.claims("placed", metric="speed-up", **where)
+                for row in claims.claims("placed", scenario=scenario, metric="speed-up")
             ]
         if not panels:
             return None
         across = "output rate over plain decoding's"
-        paint = paint_curve(across, published)
+        paint = paint_curve(across, families, published)
         return draw(name, "Speed-up by acceptance length", panels, paint, 2.5, [across])
 
     def _panels(self, with_acceptance: bool) -> list[Panel]:
