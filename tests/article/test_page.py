@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 import pytest
+from conftest import REPOSITORY, Rendered
 from playwright.sync_api import Page, expect, sync_playwright
 
 CHROMIUM = "/usr/bin/chromium"
@@ -224,6 +225,14 @@ def test_a_phone_never_scrolls_sideways(visit, won, name, scheme):
         box = page.get_by_role("dialog").bounding_box()
         assert box["x"] >= 0 and box["width"] <= PHONE["width"]
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+@pytest.mark.parametrize("study", ["h200-what-if", "two-cores"])
+def test_an_archived_page_never_scrolls_sideways(visit, study):
+    archive = Rendered(REPOSITORY, None, REPOSITORY / f"results/{study}/article")
+    for name in ("article.html", "audit.html"):
+        page = visit(archive, name, viewport=PHONE)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], name
 
 
 def test_dark_mode_is_dark(visit, won):
