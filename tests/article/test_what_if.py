@@ -222,6 +222,11 @@ def test_a_page_of_imposed_acceptance_is_called_synthetic_from_the_first_section
     assert "All of it is synthetic" in section(article, "The finding")
 
 
+def test_advice_from_imposed_acceptance_is_for_a_drafter_that_earns_it(article):
+    condition = "for a drafter that earns what was imposed here"
+    assert condition in section(article, "What to serve")
+
+
 def test_every_number_of_the_section_is_synthetic(article):
     numbers = json.loads((article.out / "numbers.json").read_text("utf-8"))["numbers"]
     tables = ("what_if/", "break_even/", "placed/")
