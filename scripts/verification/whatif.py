@@ -43,19 +43,20 @@ def curves(study: Study) -> Iterator[Curve]:
             if (scenario.get("prompt_tokens") or 0) > scenario["max_tokens"]:
                 continue
             plain = logs(study, "output_rate", references[0], place)
-            # A step that a schedule shortens does not keep what was imposed on a whole one.
-            own = {arm: specs[arm]["speculation"] for _, arm in ordered}
-            whole = {
-                arm: drafts_of(told, scenario["streams"]) == (told.get("draft_tokens") or 0)
-                for arm, told in own.items()
-            }
-            ran = [(n, arm, logs(study, "output_rate", arm, place)) for n, arm in ordered]
-            ran = [(n, arm, rates) for n, arm, rates in ran if rates and whole[arm]]
+            whole = [(n, arm) for n, arm in ordered if drafts_whole(specs[arm], scenario)]
+            ran = [(n, arm, logs(study, "output_rate", arm, place)) for n, arm in whole]
+            ran = [(n, arm, rates) for n, arm, rates in ran if rates]
             if ran and plain:
                 lengths, arms, rates = map(list, zip(*ran, strict=True))
                 named = ", ".join(arm for _, arm in ordered)
                 streams = scenario["streams"]
                 yield Curve(place, named, references[0], arms, lengths, rates, plain, streams)
+
+
+def drafts_whole(arm: Row, scenario: Row) -> bool:
+    """A step that a schedule shortens does not keep what was imposed on a whole one."""
+    told = arm["speculation"]
+    return drafts_of(told, scenario["streams"]) == (told.get("draft_tokens") or 0)
 
 
 def bare(spec: object) -> object:

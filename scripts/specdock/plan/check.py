@@ -1,6 +1,5 @@
 """Cross-references of a study: every name it uses exists, and the engine version can do it."""
 
-from collections.abc import Iterable
 from pathlib import Path
 
 from specdock.plan.models import (
@@ -42,12 +41,8 @@ def check(
     for index, scenario in enumerate(study.scenarios):
         problems += _scenario(file, f"scenarios.{index}", scenario, study, data_sets)
         path = f"scenarios.{index}.load_generator.client"
-        problems += _load_generator(file, path, scenario, study, engines, clients)
-        if scenario.load_generator and "--tokenizer" not in scenario.load_generator.flags:
-            problems += _tokenizer(file, path, scenario.arms or study.arms, study, models)
-    problems += _peers(file, study, clients, data_sets)
-    if study.peers is not None:
-        problems += _tokenizer(file, "peers.arm", [study.peers.arm], study, models)
+        problems += _load_generator(file, path, scenario, study, engines, models, clients)
+    problems += _peers(file, study, models, clients, data_sets)
     problems += _roles(file, study) + _gates(file, study) + _rest(file, study)
     problems += _published_drafters(root, file, study)
     for engine in {arm.engine for arm in study.arms.values()} & engines.keys():
@@ -213,16 +208,19 @@ def _load_generator(
     scenario: Scenario,
     study: Study,
     engines: dict[str, Engine],
+    models: dict[str, Checkpoint],
     clients: dict[str, Client],
 ) -> list[Problem]:
     if scenario.load_generator is None:
         return []
     found = scenario.load_generator.client
-    if found not in clients:
-        return [unknown_name(file, path, found, clients)]
     names = [arm for arm in scenario.arms or study.arms if arm in study.arms]
+    named = "--tokenizer" in scenario.load_generator.flags
+    problems = [] if named else _tokenizer(file, path, names, study, models)
+    if found not in clients:
+        return [*problems, unknown_name(file, path, found, clients)]
     served = {study.arms[arm].engine for arm in names} & engines.keys()
-    return [
+    return problems + [
         Problem(
             file,
             path,
@@ -235,7 +233,11 @@ def _load_generator(
 
 
 def _peers(
-    file: str, study: Study, clients: dict[str, Client], data_sets: dict[str, DataSet]
+    file: str,
+    study: Study,
+    models: dict[str, Checkpoint],
+    clients: dict[str, Client],
+    data_sets: dict[str, DataSet],
 ) -> list[Problem]:
     if (peers := study.peers) is None:
         return []
@@ -243,6 +245,8 @@ def _peers(
     problems = []
     if peers.arm not in study.arms:
         problems.append(unknown_name(file, "peers.arm", peers.arm, study.arms))
+    else:
+        problems += _tokenizer(file, "peers.arm", [peers.arm], study, models)
     if peers.scenario not in ids:
         problems.append(unknown_name(file, "peers.scenario", peers.scenario, ids))
     for index, client in enumerate(peers.clients):
@@ -266,10 +270,10 @@ def _peers(
 
 
 def _tokenizer(
-    file: str, path: str, arms: Iterable[str], study: Study, models: dict[str, Checkpoint]
+    file: str, path: str, arms: list[str], study: Study, models: dict[str, Checkpoint]
 ) -> list[Problem]:
     """Other people's clients load the target's tokenizer, which a GGUF file keeps inside."""
-    targets = {arm: study.arms[arm].target for arm in arms if arm in study.arms}
+    targets = {arm: study.arms[arm].target for arm in arms}
     return [
         Problem(
             file,

@@ -167,9 +167,9 @@ class Figures:
                 for number in (length, speed_up):
                     self._names.register.use(number)
                 marks.append(Mark(row.arm.name, self._colour(row.arm.name), speed_up, length))
-            if marks:
-                label = "imposed acceptance length, tokens"
-                panels.append(Panel(scenario.title, marks, 1.0, label))
+            if not marks:
+                continue
+            panels.append(Panel(scenario.title, marks, 1.0, "imposed acceptance length, tokens"))
             published[scenario.title] = [
                 tuple(map(row.exact, ("length", "published_low", "published_high")))
                 for row in claims.claims("placed", scenario=scenario, metric="speed-up")

@@ -40,7 +40,7 @@ def sweep(measured: Measured) -> Iterator[dict]:
     specs = measured.plan["arms"]
     band = measured.plan["band"].get("output_rate", 0.0)
     bases = {arm: _own_base(measured, arm, base) for arm in varied}
-    names = [*dict.fromkeys([base, *varied])]
+    names = [*dict.fromkeys([*bases.values(), *varied])]
     for scenario in measured.scenarios:
         values = measured.values("output_rate", names, [scenario])[:, 0]
         ran = {arm: own for arm, own in zip(names, values, strict=True) if not np.isnan(own).all()}
@@ -72,8 +72,7 @@ def _own_base(measured: Measured, arm: str, base: str) -> str:
     """The base; where that is plain decoding, plain decoding on this arm's own engine and flags."""
     if measured.speculates(base):
         return base
-    known = [base, *measured.role("sweep")]
-    return without_speculation(measured, arm, known) or base
+    return without_speculation(measured, arm, measured.arms) or base
 
 
 def _base(measured: Measured, varied: list[str]) -> str | None:
