@@ -4,6 +4,7 @@ import json
 import math
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from conftest import TEMPLATES, Rendered, rendered
 from synthetic_study import CARD, IMPOSED, STEP_COST, SyntheticStudy
@@ -220,6 +221,16 @@ def test_a_concurrency_has_one_panel_in_which_an_arm_alone_is_named(tmp_path):
 
 def test_a_page_of_imposed_acceptance_is_called_synthetic_from_the_first_section_on(article):
     assert "All of it is synthetic" in section(article, "The finding")
+
+
+def test_starts_without_a_cell_are_not_called_synthetic(tmp_path):
+    folder = SyntheticStudy(**IMPOSED).write(tmp_path)
+    for name in ("cells", "requests"):
+        path = folder / f"tables/{name}.parquet"
+        pq.write_table(pq.read_table(path).slice(0, 0), path)
+    claims_again(folder)
+    render(Study(folder, tmp_path), TEMPLATES, folder / "article")
+    assert "synthetic:" not in (folder / "article/article.md").read_text("utf-8")
 
 
 def test_advice_from_imposed_acceptance_is_for_a_drafter_that_earns_it(article):
