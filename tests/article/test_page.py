@@ -235,6 +235,18 @@ def test_an_archived_page_never_scrolls_sideways(visit, study):
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], name
 
 
+@pytest.mark.parametrize("width", [360, 970, 1200, 1250, 1600])
+def test_no_table_reaches_over_the_edge_of_the_window(visit, width):
+    archive = Rendered(REPOSITORY, None, REPOSITORY / "results/h200-what-if/article")
+    page = visit(archive, viewport={"width": width, "height": 900})
+    page.add_style_tag(content="* { content-visibility: visible !important; }")
+    ends = page.locator(".wide").evaluate_all(
+        "tables => tables.map(table => table.getBoundingClientRect().right)"
+    )
+    assert ends and max(ends) <= width
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_dark_mode_is_dark(visit, won):
     page = visit(won, color_scheme="dark")
     shade = page.evaluate("getComputedStyle(document.body).backgroundColor")
